@@ -1,0 +1,205 @@
+use crate::Error;
+use crate::check::{Code, Finding, Subject};
+use crate::table::gpt::{CopyFault, GptHeader, MAX_ENTRIES, PRIMARY_LBA};
+use crate::table::mbr::MbrEntry;
+use crate::table::{Gpt, Mbr, SectorSizeBasis};
+use crate::units::Lba;
+
+const RESTORE: &str = "The other copy is whole. Restore this one from it before anything else happens to the \
+                       disk: `sgdisk --backup=FILE DISK`, then `sgdisk --verify DISK`, then write with `sgdisk`.";
+
+/// Both copies of a GPT are whole, equal and in place, and its protective MBR fits.
+pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
+    let Some(table) = subject.table else { return Ok(Vec::new()) };
+    let Some(gpt) = table.gpt.as_ref().filter(|_| !is_ambiguous(&table.sector_size_basis)) else {
+        return Ok(Vec::new());
+    };
+    let mut findings = Vec::new();
+    match &table.mbr {
+        None => findings.push(Finding::disk(
+            Code::GptProtectiveMbrMissing,
+            "there is a GPT, but no MBR that protects it",
+            "Linux and most tools see no partitions without it, and the next tool may take the disk for empty. \
+             `sgdisk` writes a new one when it saves the table.",
+        )),
+        Some(mbr) => {
+            findings.extend(protective_stale(subject, gpt, mbr));
+            findings.extend(hybrid(subject, mbr));
+        }
+    }
+    findings.extend(copies(subject, gpt));
+    if gpt.truncated {
+        findings.push(Finding::disk(
+            Code::GptTooManyEntries,
+            format!("the table has more than {MAX_ENTRIES} partitions; only the first {MAX_ENTRIES} were read"),
+            "Linux uses no more than 256 partitions of a disk. Such a table was made by mistake or in bad faith.",
+        ));
+    }
+    if let Some(header) = gpt.header() {
+        findings.extend(outside_usable(subject, header));
+    }
+    Ok(findings)
+}
+
+fn is_ambiguous(basis: &SectorSizeBasis) -> bool {
+    matches!(basis, SectorSizeBasis::Ambiguous(_))
+}
+
+fn copies(subject: &Subject<'_>, gpt: &Gpt) -> Vec<Finding> {
+    let end_seen = subject.disk.size().is_some();
+    match (&gpt.primary, &gpt.backup) {
+        (Ok(primary), Ok(backup)) => {
+            let difference = difference(primary, backup);
+            difference.into_iter().chain(misplaced(gpt, backup)).collect()
+        }
+        (Ok(_), Err(CopyFault::NotSeen)) if !end_seen => Vec::new(),
+        (Ok(_), Err(fault)) => vec![backup_bad(fault, RESTORE)],
+        (Err(fault), Ok(backup)) => {
+            let bad = primary_bad(fault, RESTORE);
+            std::iter::once(bad).chain(misplaced(gpt, backup)).collect()
+        }
+        (Err(primary), Err(CopyFault::NotSeen)) if !end_seen => vec![primary_bad(
+            primary,
+            "The backup copy is at the end of the disk, which was not seen on standard input. Check the image \
+             itself.",
+        )],
+        (Err(primary), Err(backup)) => {
+            let lost = "Both copies are bad, so the partitions cannot be read. Do not write to the disk; \
+                        `testdisk` searches for partitions by what they hold.";
+            vec![primary_bad(primary, lost), backup_bad(backup, lost)]
+        }
+    }
+}
+
+fn primary_bad(fault: &CopyFault, help: &str) -> Finding {
+    Finding::disk(Code::GptPrimaryBad, format!("the primary GPT is bad: {}", describe(fault)), help)
+}
+
+fn backup_bad(fault: &CopyFault, help: &str) -> Finding {
+    Finding::disk(Code::GptBackupBad, format!("the backup GPT is bad: {}", describe(fault)), help)
+}
+
+fn describe(fault: &CopyFault) -> String {
+    match fault {
+        CopyFault::NoSignature { lba } => format!("there is no header at LBA {lba}"),
+        CopyFault::Header(reason) => format!("the header is damaged, {reason}"),
+        CopyFault::Array(reason) => format!("the array of entries is damaged, {reason}"),
+        CopyFault::PastEnd { lba } => {
+            format!(
+                "it should be at LBA {lba}, beyond the end of the disk (was it shrunk, or the image cut?)"
+            )
+        }
+        CopyFault::NotSeen => "the end of the disk was not seen".to_owned(),
+        CopyFault::Unreadable(reason) => format!("it cannot be read, {reason}"),
+    }
+}
+
+fn difference(primary: &GptHeader, backup: &GptHeader) -> Option<Finding> {
+    let what = if primary.disk_id != backup.disk_id {
+        "they name different disk GUIDs".to_owned()
+    } else if (primary.entry_count, primary.entry_size) != (backup.entry_count, backup.entry_size) {
+        format!("one has {} entries, the other {}", primary.entry_count, backup.entry_count)
+    } else if primary.array_crc != backup.array_crc {
+        "their partitions are not the same".to_owned()
+    } else if (primary.first_usable, primary.last_usable) != (backup.first_usable, backup.last_usable) {
+        format!(
+            "one gives LBA {} to {} to partitions, the other {} to {}",
+            primary.first_usable, primary.last_usable, backup.first_usable, backup.last_usable
+        )
+    } else if primary.alternate != backup.my_lba || backup.alternate != PRIMARY_LBA {
+        format!(
+            "the primary says that the backup is at LBA {}, the backup is at LBA {} and says that the primary \
+             is at LBA {}",
+            primary.alternate, backup.my_lba, backup.alternate
+        )
+    } else {
+        return None;
+    };
+    Some(Finding::disk(
+        Code::GptCopiesDiffer,
+        format!("both copies of the GPT are whole, but {what}"),
+        "The primary was used, as systems do. One of the copies is of an earlier state: compare them \
+         (`sgdisk --print`, `gdisk` recovery menu) before you let a tool copy one over the other.",
+    ))
+}
+
+fn misplaced(gpt: &Gpt, backup: &GptHeader) -> Option<Finding> {
+    let last = gpt.last_lba.filter(|last| *last != backup.my_lba)?;
+    Some(Finding::disk(
+        Code::GptBackupMisplaced,
+        format!("the backup GPT is at LBA {}, the disk ends at LBA {last}", backup.my_lba),
+        "The disk or image was enlarged after it was partitioned. Everything works; the new space cannot be \
+         used until the backup is moved to the end: `sgdisk --move-second-header DISK`.",
+    ))
+}
+
+/// The protective entry begins at LBA 1 and covers the disk, or as much as 32 bits can say. A hybrid MBR covers
+/// less on purpose.
+fn protective_stale(subject: &Subject<'_>, gpt: &Gpt, mbr: &Mbr) -> Option<Finding> {
+    let entry: &MbrEntry = mbr.protective()?;
+    let wrong = if Lba::new(entry.start.into()) != PRIMARY_LBA {
+        format!("begins at LBA {}, not at 1", entry.start)
+    } else {
+        let covered = u64::from(entry.sectors);
+        let expected = (subject.disk.size()? / gpt.sector_size.bytes()).saturating_sub(1);
+        let is_hybrid = mbr.ordinary().next().is_some();
+        if is_hybrid || covered == expected || covered == u64::from(u32::MAX) {
+            return None;
+        }
+        format!("covers {covered} sectors, the disk has {expected} behind the first")
+    };
+    Some(Finding::disk(
+        Code::GptProtectiveMbrStale,
+        format!("the protective entry of the MBR {wrong}"),
+        "Linux wants it to begin at LBA 1, some firmwares want it to cover the disk. It is written anew when \
+         the table is saved (`sgdisk --move-second-header DISK` after the disk grew).",
+    ))
+}
+
+fn hybrid(subject: &Subject<'_>, mbr: &Mbr) -> Option<Finding> {
+    let entries: Vec<_> = mbr.ordinary().collect();
+    if entries.is_empty() {
+        return None;
+    }
+    let matches = |entry: &MbrEntry| {
+        subject
+            .bare_partitions()
+            .any(|partition| partition.first == entry.first() && partition.last == entry.last())
+    };
+    let strays: Vec<String> =
+        entries.iter().filter(|(_, entry)| !matches(entry)).map(|(number, _)| number.to_string()).collect();
+    let stray = if strays.is_empty() {
+        "each is a partition of the GPT too".to_owned()
+    } else {
+        format!("MBR entry {} is no partition of the GPT", strays.join(", "))
+    };
+    Some(Finding::disk(
+        Code::GptHybridMbr,
+        format!(
+            "beside the GPT the MBR lists {} partition(s) of its own (a hybrid MBR); {stray}",
+            entries.len()
+        ),
+        "The GPT was judged, as Linux uses it. Systems that do not know GPT use the MBR; most partitioning tools \
+         drop its entries when they save.",
+    ))
+}
+
+fn outside_usable(subject: &Subject<'_>, header: &GptHeader) -> Vec<Finding> {
+    let outside = |first: Lba, last: Lba| first < header.first_usable || last > header.last_usable;
+    subject
+        .bare_partitions()
+        .filter(|partition| partition.sectors().is_some() && outside(partition.first, partition.last))
+        .map(|partition| {
+            Finding::partition(
+                Code::GptOutsideUsable,
+                partition.number,
+                format!(
+                    "lies at LBA {} to {}, partly outside LBA {} to {} that the header gives to partitions",
+                    partition.first, partition.last, header.first_usable, header.last_usable
+                ),
+                "Tools may refuse to save such a table. Nothing is lost as long as it does not lie over the \
+                 table itself.",
+            )
+        })
+        .collect()
+}

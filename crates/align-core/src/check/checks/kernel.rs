@@ -1,0 +1,93 @@
+use std::collections::BTreeMap;
+
+use crate::Error;
+use crate::check::{Code, Finding, Subject};
+use crate::device::linux::{KernelPartition, KernelView};
+use crate::table::{Partition, PartitionKind, PartitionType, SectorSizeBasis, Table};
+use crate::units::SectorSize;
+
+/// How many differences a message names.
+const MAX_NAMED: usize = 4;
+
+/// The kernel uses the partitions that the table has.
+pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
+    let (Some(table), Some(kernel)) = (subject.table, subject.disk.kernel()) else { return Ok(Vec::new()) };
+    // Where no table is looked for, no partitions are expected. In another sector size, the kernel reads other
+    // numbers or none; that is a finding already.
+    let expected = kernel.scans || !kernel.partitions.is_empty();
+    if !expected || table.sector_size_basis != SectorSizeBasis::Device {
+        return Ok(Vec::new());
+    }
+    let differences = differences(subject, table, kernel);
+    if differences.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut named = differences.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if differences.len() > MAX_NAMED {
+        named.push_str(&format!("; and {} more", differences.len() - MAX_NAMED));
+    }
+    Ok(vec![Finding::disk(
+        Code::KernelTableStale,
+        format!("the kernel does not use the partitions of the table on the disk: {named}"),
+        "Until the kernel reads the table again, every access goes to the old places. `partprobe DISK` (or \
+         `blockdev --rereadpt DISK`) asks it to; when partitions are in use, unmount them first or restart.",
+    )])
+}
+
+fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec<String> {
+    let known: BTreeMap<u32, &KernelPartition> =
+        kernel.partitions.iter().map(|partition| (partition.number, partition)).collect();
+    let mut differences = Vec::new();
+    for partition in table.partitions.iter().filter(|partition| kernel_takes(subject, partition)) {
+        match known.get(&partition.number) {
+            None => differences.push(format!("partition {} is not known to it", partition.number)),
+            Some(known) => differences.extend(difference(partition, known, table.sector_size)),
+        }
+    }
+    let extra = known.values().filter(|known| table.partition(known.number).is_none());
+    let extra = extra.filter(|known| !nested(known, table));
+    differences
+        .extend(extra.map(|known| format!("it has a partition {} that the table lacks", known.number)));
+    differences
+}
+
+/// Whether the kernel makes a device of this partition: not of one that is inverted or leaves the disk.
+fn kernel_takes(subject: &Subject<'_>, partition: &Partition) -> bool {
+    let on_disk = subject.disk_sectors().is_none_or(|sectors| partition.last.number() < sectors);
+    partition.sectors().is_some() && on_disk
+}
+
+fn difference(partition: &Partition, known: &KernelPartition, unit: SectorSize) -> Option<String> {
+    let in_units = unit.bytes() / SectorSize::B512.bytes();
+    let start = u128::from(known.start_512);
+    if u128::from(partition.first.number()) * u128::from(in_units) != start {
+        return Some(format!(
+            "partition {} begins at sector {}, for the kernel at {}",
+            partition.number,
+            partition.first,
+            known.start_512 / in_units
+        ));
+    }
+    // Of a container the kernel shows its first KiB or sector only.
+    let sectors = partition.sectors().filter(|_| partition.kind != PartitionKind::Extended)?;
+    (u128::from(sectors) * u128::from(in_units) != u128::from(known.size_512)).then(|| {
+        format!(
+            "partition {} has {sectors} sectors, for the kernel {}",
+            partition.number,
+            known.size_512 / in_units
+        )
+    })
+}
+
+/// Whether a partition of the kernel's is one inside a partition of the table: the kernel also reads the tables
+/// of Unix systems there (`block/partitions/msdos.c`: Unixware, Minix, Solaris, the BSDs).
+fn nested(known: &KernelPartition, table: &Table) -> bool {
+    let start = u128::from(known.start_512) * 512;
+    table.partitions.iter().any(|partition| {
+        let has_own_table =
+            matches!(partition.type_, PartitionType::Mbr(0x63 | 0x81 | 0x82 | 0xA5 | 0xA6 | 0xA9 | 0xBF));
+        let inside = partition.start_position(table.sector_size) <= start
+            && start < partition.end_position(table.sector_size);
+        has_own_table && inside
+    })
+}

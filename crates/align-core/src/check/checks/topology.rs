@@ -1,0 +1,103 @@
+use crate::Error;
+use crate::check::{Code, Finding, Subject};
+use crate::device::Source;
+use crate::topology::{Basis, Hint, OffsetVerdict, Topology};
+
+/// What the device reports can be believed.
+pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
+    let topology = subject.topology;
+    let mut findings = Vec::new();
+    findings.extend(topology.logical_invalid.map(logical_invalid));
+    findings.extend(topology.physical_invalid.map(physical_invalid));
+    if topology.physical_basis == Basis::Assumed {
+        findings.push(physical_assumed(topology, subject.disk.source()));
+    }
+    findings.extend(implausible("minimum", topology.minimum));
+    findings.extend(implausible("optimal", topology.optimal));
+    findings.extend(offset(topology));
+    findings.extend(subject.disk.disagreements().iter().map(|disagreement| {
+        Finding::disk(
+            Code::KernelSourcesDisagree,
+            format!(
+                "sysfs says that the {} is {}, the device itself says {}",
+                disagreement.what, disagreement.sysfs, disagreement.ioctl
+            ),
+            "The value of sysfs was used. Was the device set up anew meanwhile? Check again; if it stays so, \
+             say what is right with --topology.",
+        )
+    }));
+    Ok(findings)
+}
+
+fn logical_invalid(value: u64) -> Finding {
+    Finding::disk(
+        Code::LogicalSizeInvalid,
+        format!(
+            "the reported logical sector size is {value} bytes, which no partition table can be written in"
+        ),
+        "Another size was used instead. Say what is right with --topology logical=BYTES.",
+    )
+}
+
+fn physical_invalid(value: u64) -> Finding {
+    Finding::disk(
+        Code::PhysicalSizeInvalid,
+        format!(
+            "the reported physical sector size is {value} bytes; a real one is a power of two, at least as \
+             large as the logical sector and at most 1 MiB"
+        ),
+        "The report was ignored. Say what is right with --physical-sector, or update what reported it.",
+    )
+}
+
+fn physical_assumed(topology: &Topology, source: Source) -> Finding {
+    let claim = match (source, topology.reported.physical) {
+        (Source::Block, Some(claimed)) => {
+            format!(
+                "the device claims physical sectors of {claimed} bytes, as many drives with larger ones do"
+            )
+        }
+        (_, Some(claimed)) => {
+            format!("physical sectors of {claimed} bytes are claimed, as many drives with larger ones do")
+        }
+        (Source::Block, None) => "the device does not report its physical sectors".to_owned(),
+        (_, None) => "an image does not know the disk that it is for".to_owned(),
+    };
+    Finding::disk(
+        Code::PhysicalSizeAssumed,
+        format!("{claim}; judged by {}-byte sectors", topology.physical),
+        "A layout that is right for 4096 is right for 512 too. If you know better, say so with \
+         --physical-sector 512.",
+    )
+}
+
+fn implausible(which: &str, hint: Hint) -> Option<Finding> {
+    let Hint::Implausible(value, why) = hint else { return None };
+    Some(Finding::disk(
+        Code::HintImplausible,
+        format!("the reported {which} I/O size of {value} bytes was ignored: {why}"),
+        "USB bridges and stacked devices report such values. Other tools take them for a grid and warn about, \
+         or plan by, partitions that are fine.",
+    ))
+}
+
+fn offset(topology: &Topology) -> Option<Finding> {
+    match topology.offset_verdict {
+        OffsetVerdict::Used => None,
+        OffsetVerdict::StackMisaligned => Some(Finding::disk(
+            Code::StackMisaligned,
+            "the kernel reports an alignment offset of -1: its layers are shifted against each other, and no \
+             start suits them all",
+            "Judged as if the offset were 0. Look at the layers below (lsblk -t): one of them begins off the \
+             grid of another.",
+        )),
+        OffsetVerdict::Invalid(value) => Some(Finding::disk(
+            Code::AlignmentOffsetInvalid,
+            format!(
+                "the reported alignment offset of {value} bytes is no whole number of {}-byte sectors",
+                topology.logical
+            ),
+            "Judged as if the offset were 0. Say what is right with --topology offset=BYTES.",
+        )),
+    }
+}

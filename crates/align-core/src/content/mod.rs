@@ -1,0 +1,67 @@
+//! What bytes look like: file systems, foreign containers, tables of other systems.
+//!
+//! Recognition is by the magic that each format documents, and by nothing else: it names what is there, it
+//! does not vouch for its health.
+//!
+//! ```
+//! use align_core::content::{self, Kind};
+//!
+//! let mut front = vec![0; 4096];
+//! front[..4].copy_from_slice(b"XFSB");
+//! let content = content::recognise(&front).expect("XFS");
+//! assert_eq!((content.name, content.kind), ("XFS", Kind::FileSystem));
+//! ```
+
+mod boot_sector;
+mod signatures;
+
+pub use boot_sector::{BootSector, boot_sector};
+pub use signatures::{FIXED_VHD_FOOTER, FRONT_LEN};
+
+/// Something that was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name, for people: "ext4", "qcow2".
+    pub name: &'static str,
+    /// What to do with a [`Kind::Container`] so that the disk inside can be looked at; empty for others.
+    pub remedy: &'static str,
+}
+
+/// The sorts of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file system, swap, an encrypted volume, a RAID or LVM member: what a partition or a whole disk holds.
+    FileSystem,
+    /// An optical file system: its first 32 KiB are free for boot code, and often hold a table beside it.
+    Optical,
+    /// A disk image in a format of its own, or a compressed file: the bytes are not those of the disk.
+    Container,
+    /// A partition table of another system.
+    OtherTable,
+}
+
+/// What the first bytes of a disk or of a partition look like; [`FRONT_LEN`] of them see everything.
+pub fn recognise(front: &[u8]) -> Option<Content> {
+    signatures::ALL
+        .iter()
+        .find(|signature| signature.matches(front))
+        .map(|signature| signature.content)
+        .or_else(|| {
+            boot_sector(front).map(|sector| Content {
+                kind: Kind::FileSystem,
+                name: sector.name(),
+                remedy: "",
+            })
+        })
+}
+
+/// What the first bytes look like, if that is a foreign container.
+pub fn recognise_container(front: &[u8]) -> Option<Content> {
+    signatures::ALL
+        .iter()
+        .filter(|signature| signature.content.kind == Kind::Container)
+        .find(|signature| signature.matches(front))
+        .map(|signature| signature.content)
+}

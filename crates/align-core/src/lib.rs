@@ -1,0 +1,41 @@
+//! Tells whether a disk is partitioned right for its real physical sectors.
+//!
+//! Drives of today have physical sectors of 4096 bytes behind logical ones of 512. A partition that does not
+//! begin on a physical boundary makes each small write touch two physical sectors, and the drive read before
+//! it can write. The fault is invisible, and slow.
+//!
+//! One sentence for the whole library: *bytes become facts, facts become a verdict.* The rooms in that order:
+//!
+//! - [`units`]: sector numbers, sector sizes, byte counts, each a type of its own.
+//! - [`device`]: where bytes come from: images, block devices, pipes, memory, and what Linux reports of them.
+//! - [`topology`]: from what a device reports to what is believed.
+//! - [`content`]: what bytes look like: file systems, foreign image formats.
+//! - [`table`]: MBR and GPT, read losslessly and without trust.
+//! - [`check`]: named checks over topology and table, and their report.
+//!
+//! The library prints nothing and exits nowhere; it never writes to what it checks.
+//!
+//! ```no_run
+//! use align_core::check::{self, Options, Verdict};
+//! use align_core::device::Disk;
+//!
+//! let disk = Disk::open("/dev/sda")?;
+//! let report = check::run(&disk, &Options::default())?;
+//! for partition in &report.partitions {
+//!     if partition.verdict == Verdict::Misaligned {
+//!         println!("partition {} is {} bytes off", partition.partition.number, partition.remainder);
+//!     }
+//! }
+//! # Ok::<(), align_core::Error>(())
+//! ```
+
+pub mod check;
+pub mod content;
+pub mod device;
+pub mod table;
+pub mod topology;
+pub mod units;
+
+mod error;
+
+pub use error::Error;

@@ -1,0 +1,100 @@
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::{collections::BTreeMap, thread};
+
+use align_core::Error;
+use align_core::check::{self, Report};
+use align_core::device::Disk;
+
+use crate::settings::{CheckSettings, Disks};
+
+/// What became of one disk.
+pub(crate) struct Outcome {
+    pub(crate) path: PathBuf,
+    pub(crate) result: Result<Report, Error>,
+}
+
+/// As many disks are looked at at once, so that slow ones wait together; each thread is small.
+const MAX_THREADS: usize = 16;
+
+/// Checks all disks, several at a time, and hands each outcome to `take`, in the order of the command line, as
+/// soon as it and all before it are there. Ends early when `take` says so.
+pub(crate) fn check_all(
+    settings: &CheckSettings,
+    mut take: impl FnMut(Outcome) -> io::Result<()>,
+) -> io::Result<()> {
+    let paths = match &settings.disks {
+        Disks::Named(paths) => paths.clone(),
+        Disks::All => match settings.host.whole_disks() {
+            Ok(paths) => paths,
+            Err(error) => return take(Outcome { path: PathBuf::from("--all"), result: Err(error) }),
+        },
+    };
+    let skip_empty_drives = matches!(settings.disks, Disks::All);
+    let seen = Mutex::new(HashSet::new());
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    let threads = paths.len().min(MAX_THREADS);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let sender = sender.clone();
+            let (paths, next, seen) = (&paths, &next, &seen);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(path) = paths.get(index) else { return };
+                    let result = check_one(settings, path, seen);
+                    if sender.send((index, path.clone(), result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        let mut due = 0;
+        for (index, path, result) in receiver {
+            waiting.insert(index, (path, result));
+            while let Some((path, result)) = waiting.remove(&due) {
+                due += 1;
+                let done = match result {
+                    None => Ok(()),
+                    Some(Err(error)) if skip_empty_drives && error.is_no_medium() => Ok(()),
+                    Some(result) => take(Outcome { path, result }),
+                };
+                if let Err(error) = done {
+                    next.store(paths.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Checks one disk; `None` when it is a disk to which another argument has led already.
+fn check_one(
+    settings: &CheckSettings,
+    path: &Path,
+    seen: &Mutex<HashSet<PathBuf>>,
+) -> Option<Result<Report, Error>> {
+    let disk = if path == Path::new("-") {
+        Disk::stream("standard input", io::stdin())
+    } else {
+        match Disk::open_on(&settings.host, path) {
+            Ok(disk) => disk,
+            Err(error) => return Some(Err(error)),
+        }
+    };
+    // Two partitions of one disk ask for it twice.
+    if disk.given_partition().is_some() || disk.kernel().is_some() {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.insert(disk.path().to_owned()) {
+            return None;
+        }
+    }
+    Some(check::run(&disk, &settings.options))
+}
