@@ -87,10 +87,10 @@ fn read_table(disk: &Disk, reader: &Reader<'_>, logical: Option<SectorSize>) -> 
     }
 }
 
-/// A fixed VHD is a raw image with a footer of 512 bytes behind it. The tail is only looked at when the size
-/// is odd enough, so that an ordinary image costs no read more.
+/// A fixed VHD is a raw image with a footer of 512 bytes behind it. Its disk has an even number of sectors (whole
+/// cylinders of at least four heads, or whole MiB), so only an odd number is worth a look at the tail.
 fn is_fixed_vhd(reader: &Reader<'_>) -> bool {
-    let Some(size) = reader.size().filter(|size| size % 4096 == 512) else { return false };
+    let Some(size) = reader.size().filter(|size| size % 1024 == 512) else { return false };
     let footer = reader.read(size - 512, content::FIXED_VHD_FOOTER.len());
     footer.is_ok_and(|bytes| *bytes == *content::FIXED_VHD_FOOTER)
 }
