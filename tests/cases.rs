@@ -92,7 +92,9 @@ fn the_command_gives_the_right_answer_to_every_case() {
         assert_eq!(disk["size_bytes"], case.disk.sectors * case.disk.logical, "{}", case.id);
         assert_eq!(disk["topology"]["effective"]["physical"], case.expect.judged_physical, "{}", case.id);
         assert_eq!(disk["table"]["sector_size"], case.table.sector_size, "{}", case.id);
-        for (listed, partition) in case.partitions.iter().zip(disk["partitions"].as_array().expect("an array")) {
+        for (listed, partition) in
+            case.partitions.iter().zip(disk["partitions"].as_array().expect("an array"))
+        {
             assert_eq!(partition["number"], listed.number, "{}", case.id);
             assert_eq!(partition["start"], listed.start, "{}", case.id);
             assert_eq!(partition["end"], listed.end, "{}", case.id);

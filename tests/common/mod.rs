@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use align_core::check::{self, Options, Report};
-use align_core::device::{BlockDevice, Disk, MemoryDevice};
+use align_core::device::{BlockDevice, Disk, FaultDevice, MemoryDevice, ReadError};
 use align_core::topology::Reported;
 use fixtures::Image;
 
@@ -27,6 +28,47 @@ pub fn report(image: &Image) -> Report {
 pub fn report_as(image: &Image, pretend: Reported) -> Report {
     let options = Options { pretend, physical: None };
     check::run(&Disk::image("test.img", memory(image)), &options).expect("the image can be checked")
+}
+
+/// A device that the test still holds while a [`Disk`] owns it: to count reads, or to let another crate write.
+#[derive(Debug)]
+pub struct Shared<D>(pub Arc<D>);
+
+impl<D> Shared<D> {
+    pub fn new(device: D) -> Self {
+        Self(Arc::new(device))
+    }
+}
+
+impl<D> Clone for Shared<D> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<D: BlockDevice> BlockDevice for Shared<D> {
+    fn size(&self) -> Option<u64> {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.0.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.write_at(offset, bytes)
+    }
+
+    fn flush(&self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The report on a device of which nothing is reported, and how the device was read for it.
+pub fn report_counted<D: BlockDevice + 'static>(device: D) -> (Report, Arc<FaultDevice<D>>) {
+    let shared = Shared::new(FaultDevice::new(device));
+    let disk = Disk::image("test.img", shared.clone());
+    (check::run(&disk, &Options::default()).expect("the image can be checked"), shared.0)
 }
 
 /// The codes of a report, each once, in alphabetical order.

@@ -1,2 +1,59 @@
-//! placeholder
-fn main() {}
+//! The project's own chores: `cargo xtask fixtures | docs | bench`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bench;
+mod docs;
+mod recordings;
+
+/// The project's own chores
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Record the tables of real tools anew, and write the bundled images
+    Fixtures,
+    /// Write the man pages, shell completions and JSON Schema from the command's definition
+    Docs {
+        /// Only say whether the committed files are up to date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measure against other tools in the same run, and write docs/BENCHMARKS.md
+    Bench,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Fixtures => recordings::run(),
+        Chore::Docs { check } => docs::run(check),
+        Chore::Bench => bench::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The top of the project.
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask is a folder of the project").to_owned()
+}
+
+/// An error's text with the path that it is about.
+fn at<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> String {
+    move |error| format!("{}: {error}", path.display())
+}

@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
     help_expected = true,
+    max_term_width = 80,
     after_help = EXIT_CODES,
     after_long_help = EXIT_CODES
 )]
@@ -33,6 +34,7 @@ Exit codes:
   1  something is misaligned (by --fail-on)
   2  it could not be done: usage, input or permission
   3  a partition table is repairable or damaged
+
 Of several disks the most severe counts, in the order 2, 3, 1, 0.";
 
 /// The words that a command line can begin with.

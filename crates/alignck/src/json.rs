@@ -16,6 +16,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckDocument {
     /// Always "alignck-check".
+    #[cfg_attr(feature = "schema", schemars(extend("const" = FORMAT)))]
     pub format: &'static str,
     /// 1; a higher number when a key changes its meaning.
     pub version: u32,
@@ -37,10 +38,12 @@ pub struct DiskDocument {
     /// The partition that was given on the command line, when one led to the disk.
     pub given: Option<String>,
     /// "block", "image" or "stream".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["block", "image", "stream"])))]
     pub source: &'static str,
     /// The model, the file behind a loop device, or the name of a volume.
     pub description: Option<String>,
     /// "aligned", "suboptimal", "misaligned", "unpartitioned" or "unknown".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["aligned", "suboptimal", "misaligned", "unpartitioned", "unknown"])))]
     pub status: &'static str,
     /// Null for standard input.
     pub size_bytes: Option<u64>,
@@ -65,10 +68,13 @@ pub struct TopologyDocument {
     /// What partitions are judged by.
     pub effective: EffectiveDocument,
     /// Why the physical size is judged by: "reported", "assumed" or "forced".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed", "forced"])))]
     pub physical_basis: &'static str,
     /// The same for the logical size.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed"])))]
     pub logical_basis: &'static str,
     /// The same for the alignment offset.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed"])))]
     pub offset_basis: &'static str,
 }
 
@@ -111,10 +117,12 @@ pub struct EffectiveDocument {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TableDocument {
     /// "mbr", "gpt" or "none"; null when the table could not be read.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["mbr", "gpt", "none", null])))]
     pub label: Option<&'static str>,
     /// The unit of all LBAs, in bytes; null without a table.
     pub sector_size: Option<u64>,
     /// "ok", "stale", "repairable", "damaged" or "unknown".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["ok", "stale", "repairable", "damaged", "unknown"])))]
     pub health: &'static str,
     /// The disk signature ("0x10bd10bc") or the disk GUID.
     pub id: Option<String>,
@@ -138,8 +146,10 @@ pub struct PartitionDocument {
     /// What people call the type; null for one that is in no list.
     pub type_name: Option<&'static str>,
     /// "primary", "extended" or "logical".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["primary", "extended", "logical"])))]
     pub kind: &'static str,
     /// "aligned", "suboptimal", "misaligned", "exempt" or "unknown".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["aligned", "suboptimal", "misaligned", "exempt", "unknown"])))]
     pub verdict: &'static str,
     /// Bytes past the last effective physical boundary.
     pub remainder: u64,
@@ -158,6 +168,7 @@ pub struct FindingDocument {
     /// The code: `alignck explain CODE` has a page on it.
     pub code: &'static str,
     /// "error", "warning" or "info".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["error", "warning", "info"])))]
     pub severity: &'static str,
     /// The partition that it is about; null when it is about the disk.
     pub partition: Option<u32>,

@@ -98,8 +98,8 @@ impl fmt::Display for Implausible {
                  not a preference",
                 (1_u64 << bits) - 1
             ),
-            Self::NotAMultiple(unit) => write!(f, "it is no multiple of the {unit}-byte sector"),
-            Self::TooLarge => write!(f, "it is more than 64 MiB, as no real preference is"),
+            Self::NotAMultiple(unit) => write!(f, "it is no multiple of a sector of {unit} bytes"),
+            Self::TooLarge => write!(f, "it is more than 64 MiB; stacked placeholders come as large as that"),
         }
     }
 }

@@ -82,10 +82,11 @@ impl Topology {
         let claimed = credible.unwrap_or_else(|| logical.into());
         let (physical, physical_basis) = match forced {
             Some(forced) => (forced.max(logical.into()), Basis::Forced),
-            None if claimed > PhysicalSize::B512 => {
-                let nothing_said = said.is_none() && credible.is_none();
-                (claimed, if nothing_said { Basis::Assumed } else { Basis::Reported })
+            // Nothing was said: an image. Its table may be written in larger sectors than the usual ones.
+            None if said.is_none() && credible.is_none() => {
+                (claimed.max(PhysicalSize::B4096), Basis::Assumed)
             }
+            None if claimed > PhysicalSize::B512 => (claimed, Basis::Reported),
             None if believes_512(reported, capacity) => (claimed, Basis::Reported),
             None => (PhysicalSize::B4096, Basis::Assumed),
         };
@@ -203,6 +204,8 @@ mod tests {
         let topology = Topology::judge(&Reported::default(), Some(TB), None, SectorSize::new(4096));
         assert_eq!((topology.logical.bytes(), topology.logical_basis), (4096, Basis::Assumed));
         assert_eq!((topology.physical.bytes(), topology.physical_basis), (4096, Basis::Assumed));
+        let small = Topology::judge(&Reported::default(), Some(TB), None, SectorSize::new(1024));
+        assert_eq!((small.logical.bytes(), small.physical.bytes()), (1024, 4096));
     }
 
     #[test]

@@ -5,8 +5,14 @@ use crate::table::mbr::MbrEntry;
 use crate::table::{Gpt, Mbr, SectorSizeBasis};
 use crate::units::Lba;
 
-const RESTORE: &str = "The other copy is whole. Restore this one from it before anything else happens to the \
-                       disk: `sgdisk --backup=FILE DISK`, then `sgdisk --verify DISK`, then write with `sgdisk`.";
+const RESTORE_PRIMARY: &str = "Linux does not look at the backup copy by itself, so it sees no partitions. The \
+                               backup is whole: save it (`sgdisk --backup=FILE DISK`), then restore the primary \
+                               from it (`sfdisk --relocate gpt-bak-std DISK`).";
+const RESTORE_BACKUP: &str = "The primary copy is whole and works; without a backup, one bad sector can lose it. Save \
+                              it (`sgdisk --backup=FILE DISK`), then write the backup anew (`sfdisk --relocate \
+                              gpt-bak-std DISK`).";
+const BRING_BACK: &str = "Bring the missing end of the disk or image back first: tools refuse or claim to repair such a \
+                          table without doing it. Only when the end is given up for good, back up and partition anew.";
 
 /// Both copies of a GPT are whole, equal and in place, and its protective MBR fits.
 pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
@@ -16,14 +22,9 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     };
     let mut findings = Vec::new();
     match &table.mbr {
-        None => findings.push(Finding::disk(
-            Code::GptProtectiveMbrMissing,
-            "there is a GPT, but no MBR that protects it",
-            "Linux and most tools see no partitions without it, and the next tool may take the disk for empty. \
-             `sgdisk` writes a new one when it saves the table.",
-        )),
+        None => findings.push(protective_missing("there is a GPT, but no MBR that protects it")),
         Some(mbr) => {
-            findings.extend(protective_stale(subject, gpt, mbr));
+            findings.extend(protective_wrong(subject, gpt, mbr));
             findings.extend(hybrid(subject, mbr));
         }
     }
@@ -53,9 +54,10 @@ fn copies(subject: &Subject<'_>, gpt: &Gpt) -> Vec<Finding> {
             difference.into_iter().chain(misplaced(gpt, backup)).collect()
         }
         (Ok(_), Err(CopyFault::NotSeen)) if !end_seen => Vec::new(),
-        (Ok(_), Err(fault)) => vec![backup_bad(fault, RESTORE)],
+        (Ok(_), Err(fault @ CopyFault::PastEnd { .. })) => vec![backup_bad(fault, BRING_BACK)],
+        (Ok(_), Err(fault)) => vec![backup_bad(fault, RESTORE_BACKUP)],
         (Err(fault), Ok(backup)) => {
-            let bad = primary_bad(fault, RESTORE);
+            let bad = primary_bad(fault, RESTORE_PRIMARY);
             std::iter::once(bad).chain(misplaced(gpt, backup)).collect()
         }
         (Err(primary), Err(CopyFault::NotSeen)) if !end_seen => vec![primary_bad(
@@ -98,7 +100,10 @@ fn difference(primary: &GptHeader, backup: &GptHeader) -> Option<Finding> {
     let what = if primary.disk_id != backup.disk_id {
         "they name different disk GUIDs".to_owned()
     } else if (primary.entry_count, primary.entry_size) != (backup.entry_count, backup.entry_size) {
-        format!("one has {} entries, the other {}", primary.entry_count, backup.entry_count)
+        format!(
+            "one has {} entries of {} bytes, the other {} of {}",
+            primary.entry_count, primary.entry_size, backup.entry_count, backup.entry_size
+        )
     } else if primary.array_crc != backup.array_crc {
         "their partitions are not the same".to_owned()
     } else if (primary.first_usable, primary.last_usable) != (backup.first_usable, backup.last_usable) {
@@ -128,31 +133,46 @@ fn misplaced(gpt: &Gpt, backup: &GptHeader) -> Option<Finding> {
     Some(Finding::disk(
         Code::GptBackupMisplaced,
         format!("the backup GPT is at LBA {}, the disk ends at LBA {last}", backup.my_lba),
-        "The disk or image was enlarged after it was partitioned. Everything works; the new space cannot be \
-         used until the backup is moved to the end: `sgdisk --move-second-header DISK`.",
+        "The disk or image was enlarged after it was partitioned. Everything works; the new space can be used \
+         once the backup is moved to the end: `sfdisk --relocate gpt-bak-std DISK`. Not on a member of a RAID \
+         that keeps its own data at the end.",
     ))
 }
 
-/// The protective entry begins at LBA 1 and covers the disk, or as much as 32 bits can say. A hybrid MBR covers
-/// less on purpose.
-fn protective_stale(subject: &Subject<'_>, gpt: &Gpt, mbr: &Mbr) -> Option<Finding> {
+fn protective_missing(what: impl Into<String>) -> Finding {
+    Finding::disk(
+        Code::GptProtectiveMbrMissing,
+        what,
+        "Linux and most tools see no partitions this way, and the next tool may take the disk for empty. \
+         `sgdisk --recompute-chs DISK` writes a new protective MBR and leaves the rest as it is. Do not save \
+         with fdisk or sfdisk: they would begin an empty table.",
+    )
+}
+
+/// The protective entry begins at LBA 1, or Linux does not see the GPT (`is_pmbr_valid` in
+/// `block/partitions/efi.c`), and covers the disk, or as much as 32 bits can say. A hybrid MBR covers less on
+/// purpose.
+fn protective_wrong(subject: &Subject<'_>, gpt: &Gpt, mbr: &Mbr) -> Option<Finding> {
     let entry: &MbrEntry = mbr.protective()?;
-    let wrong = if Lba::new(entry.start.into()) != PRIMARY_LBA {
-        format!("begins at LBA {}, not at 1", entry.start)
-    } else {
-        let covered = u64::from(entry.sectors);
-        let expected = (subject.disk.size()? / gpt.sector_size.bytes()).saturating_sub(1);
-        let is_hybrid = mbr.ordinary().next().is_some();
-        if is_hybrid || covered == expected || covered == u64::from(u32::MAX) {
-            return None;
-        }
-        format!("covers {covered} sectors, the disk has {expected} behind the first")
-    };
+    if Lba::new(entry.start.into()) != PRIMARY_LBA {
+        return Some(protective_missing(format!(
+            "the entry of the MBR that should protect the GPT begins at LBA {}, not at 1",
+            entry.start
+        )));
+    }
+    let covered = u64::from(entry.sectors);
+    let expected = (subject.disk.size()? / gpt.sector_size.bytes()).saturating_sub(1);
+    let is_hybrid = mbr.ordinary().next().is_some();
+    if is_hybrid || covered == expected || covered == u64::from(u32::MAX) {
+        return None;
+    }
     Some(Finding::disk(
         Code::GptProtectiveMbrStale,
-        format!("the protective entry of the MBR {wrong}"),
-        "Linux wants it to begin at LBA 1, some firmwares want it to cover the disk. It is written anew when \
-         the table is saved (`sgdisk --move-second-header DISK` after the disk grew).",
+        format!(
+            "the protective entry of the MBR covers {covered} sectors, the disk has {expected} behind the first"
+        ),
+        "The disk was enlarged or copied after it was partitioned. Linux does not mind, some firmwares do. \
+         `sfdisk --relocate gpt-bak-std DISK` writes the entry anew.",
     ))
 }
 
@@ -171,7 +191,7 @@ fn hybrid(subject: &Subject<'_>, mbr: &Mbr) -> Option<Finding> {
     let stray = if strays.is_empty() {
         "each is a partition of the GPT too".to_owned()
     } else {
-        format!("MBR entry {} is no partition of the GPT", strays.join(", "))
+        format!("not in the GPT: MBR entry {}", strays.join(", "))
     };
     Some(Finding::disk(
         Code::GptHybridMbr,
@@ -179,8 +199,8 @@ fn hybrid(subject: &Subject<'_>, mbr: &Mbr) -> Option<Finding> {
             "beside the GPT the MBR lists {} partition(s) of its own (a hybrid MBR); {stray}",
             entries.len()
         ),
-        "The GPT was judged, as Linux uses it. Systems that do not know GPT use the MBR; most partitioning tools \
-         drop its entries when they save.",
+        "The GPT was judged, as Linux uses it. Systems that do not know GPT use the MBR; keep both in step by hand. \
+         parted drops the entries of the MBR when it saves.",
     ))
 }
 
@@ -194,7 +214,7 @@ fn outside_usable(subject: &Subject<'_>, header: &GptHeader) -> Vec<Finding> {
                 Code::GptOutsideUsable,
                 partition.number,
                 format!(
-                    "lies at LBA {} to {}, partly outside LBA {} to {} that the header gives to partitions",
+                    "lies at LBA {} to {}, not within LBA {} to {} that the header gives to partitions",
                     partition.first, partition.last, header.first_usable, header.last_usable
                 ),
                 "Tools may refuse to save such a table. Nothing is lost as long as it does not lie over the \

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use crate::Error;
 use crate::check::{Code, Finding, Subject};
 use crate::device::linux::{KernelPartition, KernelView};
-use crate::table::{Partition, PartitionKind, PartitionType, SectorSizeBasis, Table};
+use crate::table::gpt::GptHeader;
+use crate::table::{Mbr, Partition, PartitionKind, PartitionType, SectorSizeBasis, Table};
 use crate::units::SectorSize;
 
 /// How many differences a message names.
@@ -15,7 +16,8 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     // Where no table is looked for, no partitions are expected. In another sector size, the kernel reads other
     // numbers or none; that is a finding already.
     let expected = kernel.scans || !kernel.partitions.is_empty();
-    if !expected || table.sector_size_basis != SectorSizeBasis::Device {
+    let unreadable = kernel.partitions.is_empty() && !kernel_reads(subject, table);
+    if !expected || unreadable || table.sector_size_basis != SectorSizeBasis::Device {
         return Ok(Vec::new());
     }
     let differences = differences(subject, table, kernel);
@@ -34,15 +36,35 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     )])
 }
 
+/// Whether the kernel takes this table at all: of a GPT only a primary that is protected and ends on the disk
+/// (`block/partitions/efi.c`). That it does not is a finding about the table.
+fn kernel_reads(subject: &Subject<'_>, table: &Table) -> bool {
+    let Some(gpt) = &table.gpt else { return true };
+    let protected = table.mbr.as_ref().and_then(Mbr::protective).is_some_and(|entry| entry.start == 1);
+    let fits = |header: &GptHeader| {
+        subject.disk_sectors().is_none_or(|sectors| header.last_usable.number() < sectors)
+    };
+    protected && gpt.primary.as_ref().is_ok_and(fits)
+}
+
 fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec<String> {
     let known: BTreeMap<u32, &KernelPartition> =
         kernel.partitions.iter().map(|partition| (partition.number, partition)).collect();
+    let mut missing = Vec::new();
     let mut differences = Vec::new();
     for partition in table.partitions.iter().filter(|partition| kernel_takes(subject, partition)) {
         match known.get(&partition.number) {
-            None => differences.push(format!("partition {} is not known to it", partition.number)),
+            None => missing.push(partition.number.to_string()),
             Some(known) => differences.extend(difference(partition, known, table.sector_size)),
         }
+    }
+    if let Some((last, others)) = missing.split_last() {
+        let named = match others {
+            [] => format!("partition {last} is"),
+            [..] if others.len() < MAX_NAMED => format!("partitions {} and {last} are", others.join(", ")),
+            [..] => format!("{} partitions are", missing.len()),
+        };
+        differences.insert(0, format!("{named} not known to it"));
     }
     let extra = known.values().filter(|known| table.partition(known.number).is_none());
     let extra = extra.filter(|known| !nested(known, table));
@@ -51,7 +73,8 @@ fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec
     differences
 }
 
-/// Whether the kernel makes a device of this partition: not of one that is inverted or leaves the disk.
+/// Whether the kernel makes a device of this partition with just these numbers: not of one that is inverted or
+/// leaves the disk, which it drops or cuts.
 fn kernel_takes(subject: &Subject<'_>, partition: &Partition) -> bool {
     let on_disk = subject.disk_sectors().is_none_or(|sectors| partition.last.number() < sectors);
     partition.sectors().is_some() && on_disk

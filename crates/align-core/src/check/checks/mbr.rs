@@ -20,10 +20,14 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
 fn broken(subject: &Subject<'_>, chain: &Chain, fault: &ChainFault) -> Option<Finding> {
     let ChainFault { lba, problem } = fault;
     let read = chain.ebrs.iter().map(|ebr| ebr.logicals().count()).sum::<usize>();
-    let kept = format!("of container {} {read} logical partition(s) could be read", chain.container);
+    let kept = match read {
+        0 => format!("no logical partition of container {} could be read", chain.container),
+        1 => format!("1 logical partition of container {} could be read", chain.container),
+        _ => format!("{read} logical partitions of container {} could be read", chain.container),
+    };
     let (code, what) = match problem {
         EbrProblem::Loop => {
-            (Code::MbrEbrLoop, format!("the chain of logical partitions returns to LBA {lba}"))
+            (Code::MbrEbrLoop, format!("the chain of logical partitions comes to LBA {lba} a second time"))
         }
         EbrProblem::TooMany => (
             Code::MbrEbrTooMany,
@@ -55,8 +59,8 @@ fn broken(subject: &Subject<'_>, chain: &Chain, fault: &ChainFault) -> Option<Fi
     Some(Finding::disk(
         code,
         format!("{what}; {kept}"),
-        "Logical partitions behind this point are not seen by any system. Do not write to the table; `testdisk` \
-         can search for them.",
+        "Logical partitions behind this point are lost from sight. Do not write to the table; `testdisk` can search \
+         for them. A container that never held any is mended by saving it once with fdisk.",
     ))
 }
 
@@ -91,7 +95,7 @@ fn outside(subject: &Subject<'_>, chain: &Chain) -> Vec<Finding> {
                 Code::MbrLogicalOutside,
                 partition.number,
                 format!(
-                    "lies at LBA {} to {}, partly outside its container at LBA {} to {}",
+                    "lies at LBA {} to {}, not within its container at LBA {} to {}",
                     partition.first, partition.last, container.first, container.last
                 ),
                 "Linux uses it all the same; other systems and tools may not see it, or take the space for free.",

@@ -1,5 +1,6 @@
 use crate::Error;
 use crate::check::{Code, Finding, PartitionReport, Subject, Verdict};
+use crate::table::Partition;
 use crate::topology::{Basis, Grid};
 use crate::units::{ByteCount, Lba};
 
@@ -37,8 +38,8 @@ fn off_physical(subject: &Subject<'_>, report: &PartitionReport) -> Finding {
             report.remainder, topology.physical
         ),
         format!(
-            "Each small write touches two physical sectors and makes the drive read before it writes: up to \
-             about five times slower for small synchronous writes, hardly felt in reads. {}",
+            "Small writes (of 4 KiB, say) touch one physical sector more and can make the drive read before it \
+             writes: small synchronous writes can be up to about five times slower, reads hardly. {}",
             remedy(subject, report, grid)
         ),
     )
@@ -59,25 +60,35 @@ fn off_optimal(subject: &Subject<'_>, report: &PartitionReport) -> Option<Findin
     ))
 }
 
-/// Which sector would be right: the next on the grid, and what is customary where that differs.
+/// Which sector would be right: the next on the grid, and what is customary where that differs. Only places
+/// inside the partition are named: what lies around it may belong to others.
 fn remedy(subject: &Subject<'_>, report: &PartitionReport, grid: Grid) -> String {
-    let start = report.partition.start_position(subject.unit);
-    let unit = u128::from(subject.unit.bytes());
-    let next = |grid: Grid| {
-        let position = start + u128::from(grid.size() - grid.remainder(start));
-        (position % unit == 0).then(|| Lba::new(u64::try_from(position / unit).unwrap_or(u64::MAX)))
-    };
-    let Some(nearest) = next(grid) else {
-        return format!("No {}-byte sector number lies on this grid.", subject.unit);
-    };
+    let next = |grid: Grid| next_start(subject, &report.partition, grid);
     let customary = customary_grid(grid, subject.topology.alignment_offset).and_then(next);
-    let choice = match customary {
-        Some(customary) if customary != nearest => {
+    let choice = match (next(grid), customary) {
+        (Some(nearest), Some(customary)) if nearest != customary => {
             format!("sector {nearest}, or better {customary} (on the MiB grid)")
         }
-        _ => format!("sector {nearest}"),
+        (Some(nearest), _) => format!("sector {nearest}"),
+        (None, _) => {
+            return "No right start lies inside it: back up, and lay it out anew together with its neighbours."
+                .to_owned();
+        }
     };
     format!("The next right start is {choice}: back up, create the partition anew there, and restore.")
+}
+
+/// The next place on the grid that is a whole sector, that the table gives to partitions, and that lies in the
+/// partition itself.
+fn next_start(subject: &Subject<'_>, partition: &Partition, grid: Grid) -> Option<Lba> {
+    let gpt = subject.table.and_then(|table| table.gpt.as_ref());
+    let first_usable = gpt.and_then(|gpt| gpt.header()).map(|header| header.first_usable);
+    let from = first_usable.unwrap_or(Lba::ZERO).max(partition.first).position(subject.unit);
+    let unit = u128::from(subject.unit.bytes());
+    let past = grid.remainder(from);
+    let place = if past == 0 { from } else { from + u128::from(grid.size() - past) };
+    let lba = Lba::new(u64::try_from(place.checked_div(unit).filter(|_| place % unit == 0)?).ok()?);
+    partition.covers(lba).then_some(lba)
 }
 
 /// The grid of whole MiB, where it fits into the other.
@@ -99,8 +110,9 @@ fn off_mebibyte(subject: &Subject<'_>, report: &PartitionReport) -> Option<Findi
         Code::StartOffMebibyte,
         report.partition.number,
         format!(
-            "starts on a physical boundary, but {} past a whole MiB",
-            ByteCount::new(grid.remainder(start))
+            "starts on a physical boundary, but {} past a whole MiB{}",
+            ByteCount::new(grid.remainder(start)),
+            if topology.alignment_offset > 0 { " from the first boundary" } else { "" }
         ),
         "Nothing needs to be done: this disk does not mind. A medium with larger blocks (flash, a stripe) to \
          which the layout is copied might.",

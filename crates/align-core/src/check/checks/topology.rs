@@ -7,8 +7,8 @@ use crate::topology::{Basis, Hint, OffsetVerdict, Topology};
 pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
     let topology = subject.topology;
     let mut findings = Vec::new();
-    findings.extend(topology.logical_invalid.map(logical_invalid));
-    findings.extend(topology.physical_invalid.map(physical_invalid));
+    findings.extend(topology.logical_invalid.map(|value| logical_invalid(topology, value)));
+    findings.extend(topology.physical_invalid.map(|value| physical_invalid(topology, value)));
     if topology.physical_basis == Basis::Assumed {
         findings.push(physical_assumed(topology, subject.disk.source()));
     }
@@ -29,45 +29,58 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     Ok(findings)
 }
 
-fn logical_invalid(value: u64) -> Finding {
+fn logical_invalid(topology: &Topology, value: u64) -> Finding {
     Finding::disk(
         Code::LogicalSizeInvalid,
         format!(
-            "the reported logical sector size is {value} bytes, which no partition table can be written in"
+            "the reported logical sector size is {value} bytes, which no partition table can be written in; judged \
+             by {} bytes",
+            topology.logical
         ),
-        "Another size was used instead. Say what is right with --topology logical=BYTES.",
+        "A real one is a power of two from 512 to 65536. Say what is right with --topology logical=BYTES.",
     )
 }
 
-fn physical_invalid(value: u64) -> Finding {
+fn physical_invalid(topology: &Topology, value: u64) -> Finding {
     Finding::disk(
         Code::PhysicalSizeInvalid,
         format!(
-            "the reported physical sector size is {value} bytes; a real one is a power of two, at least as \
-             large as the logical sector and at most 1 MiB"
+            "the reported physical sector size is {value} bytes, which cannot be; judged by {} bytes",
+            topology.physical
         ),
-        "The report was ignored. Say what is right with --physical-sector, or update what reported it.",
+        format!(
+            "A real one is a power of two, at least the logical {} bytes and at most 1 MiB. Say what is right with \
+             --physical-sector BYTES.",
+            topology.logical
+        ),
     )
 }
 
 fn physical_assumed(topology: &Topology, source: Source) -> Finding {
     let claim = match (source, topology.reported.physical) {
-        (Source::Block, Some(claimed)) => {
-            format!(
-                "the device claims physical sectors of {claimed} bytes, as many drives with larger ones do"
-            )
-        }
+        (_, Some(_)) if topology.physical_invalid.is_some() => "the reported size cannot be right".to_owned(),
         (_, Some(claimed)) => {
-            format!("physical sectors of {claimed} bytes are claimed, as many drives with larger ones do")
+            format!(
+                "physical sectors of {claimed} bytes are claimed, as by many drives that have larger ones"
+            )
         }
         (Source::Block, None) => "the device does not report its physical sectors".to_owned(),
         (_, None) => "an image does not know the disk that it is for".to_owned(),
     };
+    let help = if topology.logical.bytes() < topology.physical.bytes() {
+        format!(
+            "A layout that is right for {0} bytes is right for less, too. If you know better, say so with \
+             --physical-sector {1}.",
+            topology.physical, topology.logical
+        )
+    } else {
+        "It is the sector size of the table. If you know better, say so with --physical-sector BYTES."
+            .to_owned()
+    };
     Finding::disk(
         Code::PhysicalSizeAssumed,
-        format!("{claim}; judged by {}-byte sectors", topology.physical),
-        "A layout that is right for 4096 is right for 512 too. If you know better, say so with \
-         --physical-sector 512.",
+        format!("{claim}; judged by physical sectors of {} bytes", topology.physical),
+        help,
     )
 }
 
@@ -86,17 +99,23 @@ fn offset(topology: &Topology) -> Option<Finding> {
         OffsetVerdict::Used => None,
         OffsetVerdict::StackMisaligned => Some(Finding::disk(
             Code::StackMisaligned,
-            "the kernel reports an alignment offset of -1: its layers are shifted against each other, and no \
-             start suits them all",
+            "the kernel reports an alignment offset (where the first physical sector begins) of -1: the layers of \
+             the device are shifted against each other, and no start suits them all",
             "Judged as if the offset were 0. Look at the layers below (lsblk -t): one of them begins off the \
              grid of another.",
         )),
         OffsetVerdict::Invalid(value) => Some(Finding::disk(
             Code::AlignmentOffsetInvalid,
-            format!(
-                "the reported alignment offset of {value} bytes is no whole number of {}-byte sectors",
-                topology.logical
-            ),
+            if value < 0 {
+                format!(
+                    "the reported alignment offset is {value} bytes, and a first boundary before the disk cannot be"
+                )
+            } else {
+                format!(
+                    "the reported alignment offset of {value} bytes is no whole number of {}-byte sectors",
+                    topology.logical
+                )
+            },
             "Judged as if the offset were 0. Say what is right with --topology offset=BYTES.",
         )),
     }

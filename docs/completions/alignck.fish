@@ -1,0 +1,54 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_alignck_global_optspecs
+    string join \n all t/topology= physical-sector= json fail-on= v/verbose sysroot= h/help V/version
+end
+
+function __fish_alignck_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_alignck_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_alignck_using_subcommand
+    set -l cmd (__fish_alignck_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c alignck -n "__fish_alignck_needs_command" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
+complete -c alignck -n "__fish_alignck_needs_command" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_needs_command" -l fail-on -d 'What makes the exit code 1' -r -f -a "misaligned\t'A partition off the physical sectors'
+suboptimal\t'Also a partition off the optimal I/O size'
+never\t'Nothing: only what could not be done and bad tables'"
+complete -c alignck -n "__fish_alignck_needs_command" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
+complete -c alignck -n "__fish_alignck_needs_command" -l all -d 'Check every whole disk of this machine'
+complete -c alignck -n "__fish_alignck_needs_command" -l json -d 'Print one JSON document, and nothing else, on standard output'
+complete -c alignck -n "__fish_alignck_needs_command" -s v -l verbose -d 'Show all of every disk; of several disks, those that are all right take one line otherwise'
+complete -c alignck -n "__fish_alignck_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_needs_command" -s V -l version -d 'Print version'
+complete -c alignck -n "__fish_alignck_needs_command" -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_needs_command" -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
+complete -c alignck -n "__fish_alignck_needs_command" -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c alignck -n "__fish_alignck_using_subcommand check" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l fail-on -d 'What makes the exit code 1' -r -f -a "misaligned\t'A partition off the physical sectors'
+suboptimal\t'Also a partition off the optimal I/O size'
+never\t'Nothing: only what could not be done and bad tables'"
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l all -d 'Check every whole disk of this machine'
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l json -d 'Print one JSON document, and nothing else, on standard output'
+complete -c alignck -n "__fish_alignck_using_subcommand check" -s v -l verbose -d 'Show all of every disk; of several disks, those that are all right take one line otherwise'
+complete -c alignck -n "__fish_alignck_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

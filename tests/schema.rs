@@ -1,0 +1,50 @@
+//! The JSON of a check against its committed schema.
+
+mod common;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+fn schema() -> jsonschema::Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/alignck-check.json");
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+fn complaints(document: &Value) -> Vec<String> {
+    schema().iter_errors(document).map(|error| format!("{}: {error}", error.instance_path)).collect()
+}
+
+#[test]
+fn every_document_fits_the_schema() {
+    let folder = common::scratch();
+    let mut images: Vec<_> = fixtures::recorded::all()
+        .iter()
+        .map(|recorded| common::file(folder.path(), &recorded.name, &recorded.image()))
+        .collect();
+    images.push(folder.path().join("missing"));
+    let output = common::alignck().arg("--json").args(&images).output().unwrap();
+    let (document, _) = common::json(&output);
+    assert!(document["disks"].as_array().unwrap().len() > 20);
+    assert_eq!(complaints(&document), Vec::<String>::new());
+}
+
+#[test]
+fn a_missing_or_misspelt_word_does_not_fit() {
+    let folder = common::scratch();
+    let path = common::file(folder.path(), "image", &fixtures::recorded::named("sfdisk-gpt").image());
+    let output = common::alignck().arg("--json").arg(path).output().unwrap();
+    let (document, _) = common::json(&output);
+
+    let mut without_status = document.clone();
+    without_status["disks"][0].as_object_mut().unwrap().remove("status");
+    assert!(!complaints(&without_status).is_empty());
+    let mut misspelt = document.clone();
+    misspelt["disks"][0]["partitions"][0]["verdict"] = "alined".into();
+    assert!(!complaints(&misspelt).is_empty());
+    // What does not apply is null, never absent.
+    let mut absent = document;
+    absent["disks"][0]["partitions"][0].as_object_mut().unwrap().remove("node");
+    assert!(!complaints(&absent).is_empty());
+}
