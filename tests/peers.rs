@@ -1125,7 +1125,7 @@ struct Printed {
 /// Runs a tool that must succeed.
 fn run(tool: &str, arguments: &[&str], input: &str) -> Printed {
     let printed = said_with(tool, arguments, input);
-    assert_eq!(printed.exit, 0, "{tool} {arguments:?}: {}{}", printed.output, printed.errors);
+    assert_eq!(printed.exit, 0, "{tool} {arguments:?}\n{input}{}{}", printed.output, printed.errors);
     printed
 }
 

@@ -20,8 +20,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Record the tables of real tools anew, and write the bundled images
-    Fixtures,
+    /// Record the tables of real tools anew; write the bundled images and the seeds of the fuzz targets
+    Fixtures {
+        /// Keep the recorded tables, and write only what is made of them
+        #[arg(long)]
+        keep_recorded: bool,
+    },
     /// Write the man pages, shell completions and JSON Schema from the command's definition
     Docs {
         /// Only say whether the committed files are up to date
@@ -34,7 +38,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Fixtures => recordings::run(),
+        Chore::Fixtures { keep_recorded } => recordings::run(keep_recorded),
         Chore::Docs { check } => docs::run(check),
         Chore::Bench => bench::run(),
     };
