@@ -126,10 +126,59 @@ fn thirty_random_tables_are_what_sfdisk_prints() {
             let context = format!("round {round}\n{script}");
             assert_eq!(disk["table"]["label"], label, "{context}");
             assert_eq!(rows(&disk), by_sfdisk(&image).rows, "{context}");
-            assert_eq!(disk["table"]["health"], "ok", "{context}{disk:#}");
             assert!(rows(&disk).len() >= 2, "{context}");
+
+            assert_eq!(table_codes(&disk), BTreeSet::new(), "{context}{disk:#}");
         }
     }
+}
+
+/// Some versions of libfdisk put the EBR of a logical partition a MiB before it, whatever is there (util-linux
+/// issue 3925). Others refuse, or find a better place: what matters is that we see what was done.
+#[test]
+fn an_ebr_that_sfdisk_puts_into_a_partition_is_found() {
+    let folder = common::scratch();
+    let image = blank(folder.path(), 64 * MIB);
+    let written = said_with("sfdisk", &["-q", text(&image)], TIGHT_LOGICALS);
+    if written.exit != 0 {
+        println!("this sfdisk does not write such a table: {}", written.errors);
+        return;
+    }
+    let (disk, _) = check(&image, &[]);
+    assert_eq!(rows(&disk), by_sfdisk(&image).rows);
+    let holders = holders_of_ebrs(&image, &rows(&disk));
+    assert_eq!(partitions_of(&disk, "mbr-ebr-inside-partition"), holders, "{disk:#}");
+    assert_eq!(table_codes(&disk).is_empty(), holders.is_empty(), "{disk:#}");
+}
+
+/// The third logical begins less than 2048 sectors behind the second.
+const TIGHT_LOGICALS: &str = "\
+label: dos
+first-lba: 1
+start=43814, size=65296, type=f
+N5: start=49913, size=16114
+N6: start=69397, size=18584
+N7: start=89438, size=10449
+";
+
+/// The partitions in which an EBR of the first container's chain stands.
+fn holders_of_ebrs(image: &Path, rows: &[Row]) -> BTreeSet<u64> {
+    let is_container = |row: &&Row| row.type_ == "0x05" || row.type_ == "0x0f";
+    let file = File::open(image).expect("the image is there");
+    let container = rows.iter().find(is_container).expect("each random MBR has one").start;
+    let mut holders = BTreeSet::new();
+    let mut next = Some(container);
+    while let Some(ebr) = next {
+        let holder = rows.iter().find(|row| !is_container(row) && (row.start..=row.end).contains(&ebr));
+        holders.extend(holder.map(|row| row.number));
+        let mut sector = [0; 512];
+        file.read_exact_at(&mut sector, ebr * 512).expect("the EBR is on the disk");
+        assert_eq!(sector[510..], [0x55, 0xAA]);
+        let link = &sector[446 + 16..446 + 32];
+        let start = u32::from_le_bytes([link[8], link[9], link[10], link[11]]);
+        next = (link[4] == 5).then_some(container + u64::from(start));
+    }
+    holders
 }
 
 #[test]
@@ -758,10 +807,7 @@ fn sgdisk_cautions_about_the_starts_and_ends_that_we_name() {
     let mut seen = BTreeSet::new();
     for partition in disk["partitions"].as_array().expect("an array") {
         let number = partition["number"].as_u64().expect("a number");
-        let named = |code: &str| {
-            let of = |finding: &&Value| finding["partition"] == number && finding["code"] == code;
-            disk["findings"].as_array().expect("an array").iter().any(|finding| of(&finding))
-        };
+        let named = |code: &str| partitions_of(&disk, code).contains(&number);
         let cautioned = |word: &str| {
             cautions.contains(&format!("Caution: Partition {number} doesn't {word} on a 8-sector boundary."))
         };
@@ -1079,6 +1125,15 @@ fn message_of(disk: &Value, code: &str) -> Option<String> {
     finding["message"].as_str().map(ToOwned::to_owned)
 }
 
+/// The partitions with this finding.
+fn partitions_of(disk: &Value, code: &str) -> BTreeSet<u64> {
+    let findings = disk["findings"].as_array().expect("an array").iter();
+    findings
+        .filter(|finding| finding["code"] == code)
+        .filter_map(|finding| finding["partition"].as_u64())
+        .collect()
+}
+
 /// What the finding about the kernel's view says, if there is one.
 fn stale(disk: &Value) -> Option<String> {
     message_of(disk, "kernel-table-stale")
@@ -1375,11 +1430,11 @@ impl Random {
 
     /// Up to three primaries and a container with logicals, anywhere in the order of the entries.
     fn mbr_script(&mut self) -> String {
+        // libfdisk refuses most logicals that leave less.
+        const EBR_ROOM: u64 = 2048;
         const TYPES: [&str; 9] = ["83", "7", "c", "82", "8e", "fd", "41", "de", "1"];
-        // libfdisk puts an EBR as far before its logical as the first partition is from the start of the disk.
-        let gap = [1, 63, 2048][usize::try_from(self.below(3)).expect("below 3")];
-        let mut script = format!("label: dos\nfirst-lba: {gap}\n");
-        let mut next = gap + self.below(4096);
+        let mut script = String::from("label: dos\n");
+        let mut next = 1 + self.below(4096);
         let container = 1 + self.below(4);
         let mut logicals = Vec::new();
         for number in 1..=4 {
@@ -1387,7 +1442,7 @@ impl Random {
             if number == container {
                 let mut last = start;
                 for _ in 0..self.below(12) {
-                    let (first, size) = (last + gap + self.below(9000), 1 + self.below(20_000));
+                    let (first, size) = (last + EBR_ROOM + self.below(7000), 1 + self.below(20_000));
                     logicals.push(format!("start={first}, size={size}, type={}\n", self.pick(&TYPES)));
                     last = first + size;
                 }

@@ -39,3 +39,12 @@ pub mod units;
 mod error;
 
 pub use error::Error;
+
+/// The examples of the READMEs are compiled too.
+#[cfg(doctest)]
+mod readme {
+    #[doc = include_str!("../../../README.md")]
+    struct Project;
+    #[doc = include_str!("../README.md")]
+    struct Library;
+}
