@@ -573,10 +573,24 @@ mod which_table_counts {
     }
 
     #[test]
-    fn a_protective_entry_that_does_not_begin_at_1_is_stale() {
+    fn a_protective_entry_that_does_not_begin_at_1_protects_nothing() {
+        // Linux takes an entry for protective only where it begins at 1 (`pmbr_part_valid` in `efi.c`).
         let mut image = gpt_image(&two_partitions());
         mbr::write(&mut image, 512, 0, &[entry(0xEE, 0, 20480)]);
-        assert_table(&common::report(&image), "gpt", "stale", TWO, &["gpt-protective-mbr-stale"]);
+        let findings = ["gpt-protective-mbr-missing"];
+        assert_table(&common::report(&image), "gpt", "repairable", TWO, &findings);
+    }
+
+    #[test]
+    fn a_protective_entry_that_covers_something_else_is_stale() {
+        for sectors in [0, 1, 20478, 20480, u32::MAX - 1] {
+            let mut image = gpt_image(&two_partitions());
+            mbr::write(&mut image, 512, 0, &[entry(0xEE, 1, sectors)]);
+            assert_table(&common::report(&image), "gpt", "stale", TWO, &["gpt-protective-mbr-stale"]);
+        }
+        let mut image = gpt_image(&two_partitions());
+        mbr::write(&mut image, 512, 0, &[entry(0xEE, 1, u32::MAX)]);
+        assert_table(&common::report(&image), "gpt", "ok", TWO, &[]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What people give to the command that is no disk, or only a part of one.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What Linux knows of disks, from recorded machines: sysfs trees with the bytes of the disks beside them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 mod common;
 

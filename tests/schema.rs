@@ -1,4 +1,5 @@
 //! The JSON of a check against its committed schema.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 mod common;
 

@@ -30,7 +30,7 @@ impl SectorSize {
     }
 
     /// The size as a length of memory.
-    pub const fn len(self) -> usize {
+    pub const fn byte_len(self) -> usize {
         self.0 as usize
     }
 }

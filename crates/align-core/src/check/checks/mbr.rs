@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::check::{Code, Finding, Subject};
-use crate::table::mbr::{Chain, ChainFault, EbrProblem, MAX_LINKS};
+use crate::table::mbr::{Chain, ChainFault, Ebr, EbrProblem, MAX_LINKS};
 use crate::table::{Label, PartitionKind};
 use crate::units::Lba;
 
@@ -82,7 +82,7 @@ fn outside(subject: &Subject<'_>, chain: &Chain) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    let entries: Vec<_> = chain.ebrs.iter().flat_map(|ebr| ebr.logicals()).collect();
+    let entries: Vec<_> = chain.ebrs.iter().flat_map(Ebr::logicals).collect();
     subject
         .bare_partitions()
         .filter(|partition| partition.kind == PartitionKind::Logical)

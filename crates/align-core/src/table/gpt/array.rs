@@ -49,8 +49,8 @@ pub struct GptEntry {
 impl GptEntry {
     /// The name up to the first NUL. Unpaired surrogates are replaced here; [`raw`](Self::raw) keeps them.
     pub fn name(&self) -> String {
-        let units = self.raw.get(56..128).unwrap_or_default().chunks_exact(2);
-        let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]])).take_while(|unit| *unit != 0);
+        let Ok((raw, _)) = RawEntry::read_from_prefix(&self.raw) else { return String::new() };
+        let units = raw.name.into_iter().map(U16::get).take_while(|unit| *unit != 0);
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     }
 }

@@ -71,7 +71,7 @@ impl GptHeader {
     /// When it cannot be read, has no signature, a wrong checksum, or fields that cannot be worked with.
     pub(crate) fn read(reader: &Reader<'_>, sector_size: SectorSize, lba: Lba) -> Result<Self, CopyFault> {
         let offset = lba.checked_byte(sector_size).ok_or(CopyFault::PastEnd { lba })?;
-        let sector = reader.read(offset, sector_size.len()).map_err(|error| match error {
+        let sector = reader.read(offset, sector_size.byte_len()).map_err(|error| match error {
             ReadError::PastEnd { .. } => CopyFault::PastEnd { lba },
             other => other.into(),
         })?;

@@ -1,4 +1,14 @@
 //! The GPT: a header and an array of entries at the front of the disk, and a copy of both at its end.
+//!
+//! ```
+//! use align_core::table::gpt;
+//! use align_core::table::PartitionType;
+//!
+//! let type_ = PartitionType::from_code("21686148-6449-6E6F-744E-656564454649");
+//! assert_eq!(type_.name(), Some("BIOS boot"));
+//! let PartitionType::Gpt(guid) = type_ else { unreachable!("it is a GUID") };
+//! assert!(gpt::EXEMPT_TYPES.contains(&guid));
+//! ```
 
 use uuid::Uuid;
 

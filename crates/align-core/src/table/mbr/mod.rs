@@ -1,4 +1,16 @@
 //! The MBR: four entries in sector 0, and the chains of EBRs below extended entries.
+//!
+//! ```
+//! use align_core::table::Mbr;
+//!
+//! let mut sector = [0; 512];
+//! assert!(Mbr::parse(&sector).is_none());
+//! sector[510..].copy_from_slice(&[0x55, 0xAA]);
+//! sector[446..462].copy_from_slice(&[0x80, 1, 1, 0, 7, 0xFE, 0xFF, 0xFF, 63, 0, 0, 0, 0, 0, 1, 0]);
+//! let mbr = Mbr::parse(&sector).expect("it has the signature now");
+//! let (number, entry) = mbr.ordinary().next().expect("one entry is used");
+//! assert_eq!((number, entry.start, entry.sectors), (1, 63, 65536));
+//! ```
 
 use zerocopy::FromBytes;
 
