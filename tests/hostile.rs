@@ -191,7 +191,7 @@ mod gpt_headers {
         let last = size / 512 - 1;
         let entries = [linux(0, 1 << 23, (1 << 24) - 1), linux(COUNT - 1, 1 << 24, (1 << 25) - 1)];
         let slots = entries.clone().map(|entry| gpt::array_bytes(&[GptEntry { slot: 0, ..entry }], 1, 128));
-        let crc = Crc::START.bytes(&slots[0]).zeros(ARRAY - 256).bytes(&slots[1]).finish();
+        let crc = common::Crc::START.bytes(&slots[0]).zeros(ARRAY - 256).bytes(&slots[1]).finish();
 
         let mut image = Image::blank(size);
         let primary = HeaderFields {
@@ -309,57 +309,6 @@ mod gpt_headers {
         let report = common::report(&gpt_image(&GptSpec { entry_count: 0, ..GptSpec::default() }));
         assert_table(&report, "gpt", "ok", &[], &[]);
         assert_eq!(report.status.word(), "unpartitioned");
-    }
-}
-
-/// The CRC-32 of a GPT, bit by bit, with a shortcut for runs of zeros.
-struct Crc(u32);
-
-impl Crc {
-    const START: Self = Self(u32::MAX);
-    const POLYNOMIAL: u32 = 0xEDB8_8320;
-
-    fn bytes(mut self, bytes: &[u8]) -> Self {
-        for byte in bytes {
-            self.0 ^= u32::from(*byte);
-            for _ in 0..8 {
-                self.0 = Self::times_x(self.0);
-            }
-        }
-        self
-    }
-
-    /// A zero byte multiplies the remainder by x^8, so `count` of them by (x^8)^count.
-    fn zeros(self, count: u64) -> Self {
-        let (mut factor, mut power, mut left) = (1 << 31, 1 << 23, count);
-        while left > 0 {
-            if left & 1 == 1 {
-                factor = Self::product(factor, power);
-            }
-            power = Self::product(power, power);
-            left >>= 1;
-        }
-        Self(Self::product(self.0, factor))
-    }
-
-    fn finish(self) -> u32 {
-        !self.0
-    }
-
-    /// Polynomials are kept with the coefficient of x^0 in the highest bit.
-    fn times_x(polynomial: u32) -> u32 {
-        polynomial >> 1 ^ if polynomial & 1 == 1 { Self::POLYNOMIAL } else { 0 }
-    }
-
-    fn product(one: u32, mut other: u32) -> u32 {
-        let mut product = 0;
-        for bit in (0..32).rev() {
-            if one >> bit & 1 == 1 {
-                product ^= other;
-            }
-            other = Self::times_x(other);
-        }
-        product
     }
 }
 

@@ -104,3 +104,54 @@ pub fn json(output: &Output) -> (serde_json::Value, i32) {
     let value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     (value, output.status.code().expect("not killed"))
 }
+
+/// The CRC-32 of a GPT, bit by bit, with a shortcut for runs of zeros.
+pub struct Crc(u32);
+
+impl Crc {
+    pub const START: Self = Self(u32::MAX);
+    const POLYNOMIAL: u32 = 0xEDB8_8320;
+
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        for byte in bytes {
+            self.0 ^= u32::from(*byte);
+            for _ in 0..8 {
+                self.0 = Self::times_x(self.0);
+            }
+        }
+        self
+    }
+
+    /// A zero byte multiplies the remainder by x^8, so `count` of them by (x^8)^count.
+    pub fn zeros(self, count: u64) -> Self {
+        let (mut factor, mut power, mut left) = (1 << 31, 1 << 23, count);
+        while left > 0 {
+            if left & 1 == 1 {
+                factor = Self::product(factor, power);
+            }
+            power = Self::product(power, power);
+            left >>= 1;
+        }
+        Self(Self::product(self.0, factor))
+    }
+
+    pub fn finish(self) -> u32 {
+        !self.0
+    }
+
+    /// Polynomials are kept with the coefficient of x^0 in the highest bit.
+    fn times_x(polynomial: u32) -> u32 {
+        polynomial >> 1 ^ if polynomial & 1 == 1 { Self::POLYNOMIAL } else { 0 }
+    }
+
+    fn product(one: u32, mut other: u32) -> u32 {
+        let mut product = 0;
+        for bit in (0..32).rev() {
+            if one >> bit & 1 == 1 {
+                product ^= other;
+            }
+            other = Self::times_x(other);
+        }
+        product
+    }
+}

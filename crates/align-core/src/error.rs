@@ -47,7 +47,8 @@ impl Error {
         ErrorKind::Open { path: path.to_owned(), source }.into()
     }
 
-    pub(crate) fn unusable(path: &Path, reason: impl Into<String>) -> Self {
+    /// What is at `path` cannot be used as a disk, for a reason that continues "PATH: ...".
+    pub fn unusable(path: &Path, reason: impl Into<String>) -> Self {
         ErrorKind::Unusable { path: path.to_owned(), reason: reason.into() }.into()
     }
 

@@ -1,5 +1,5 @@
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -82,7 +82,10 @@ fn check_one(
     seen: &Mutex<HashSet<PathBuf>>,
 ) -> Option<Result<Report, Error>> {
     let disk = if path == Path::new("-") {
-        Disk::stream("standard input", io::stdin())
+        if io::stdin().is_terminal() {
+            return Some(Err(Error::unusable(path, "standard input is a terminal; pipe an image into it")));
+        }
+        Disk::stream(path, io::stdin())
     } else {
         match Disk::open_on(&settings.host, path) {
             Ok(disk) => disk,

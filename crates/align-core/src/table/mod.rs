@@ -150,15 +150,18 @@ fn read_mbr(reader: &Reader<'_>, logical: Option<SectorSize>, mut mbr: Mbr) -> R
     }
     let (sector_size, sector_size_basis) = sector_size::of_mbr(reader, logical, &mbr);
     mbr.read_chains(reader, sector_size);
+    let partitions = mbr.partitions();
+    // A boot loader in the first sector of a file system leaves an empty table behind it.
+    let content = if partitions.is_empty() { recognise_front(reader)? } else { hybrid_iso(reader) };
     Ok(Table {
         label: Label::Mbr,
         sector_size,
         sector_size_basis,
-        partitions: mbr.partitions(),
+        partitions,
         mbr: Some(mbr),
         gpt: None,
         gpt_remains,
-        content: hybrid_iso(reader),
+        content,
     })
 }
 

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use align_core::check::{Finding, Health, Report, Severity, Status, Verdict};
+use align_core::device::Source;
 use align_core::table::Label;
 use align_core::topology::Basis;
 use align_core::units::ByteCount;
@@ -113,7 +114,10 @@ impl Page {
             Status::Suboptimal | Status::Unknown => DOUBTFUL,
             Status::Misaligned => BAD,
         };
-        let path = plain(&report.path.display().to_string());
+        let path = match report.source {
+            Source::Stream => "standard input".to_owned(),
+            Source::Block | Source::Image => plain(&report.path.display().to_string()),
+        };
         let word = report.status.word();
         // Wrapped without the colours, which have no width.
         let line = format!("{path}: {word}: {}", reason(report));
@@ -239,7 +243,12 @@ fn reason(report: &Report) -> String {
             _ => format!("all partitions that matter begin on physical sectors ({physical} bytes)"),
         },
         Status::Unpartitioned => match (report.table.label, report.content) {
-            (_, Some(content)) => format!("no partition table, the whole disk holds {}", content.name),
+            (Some(Label::None), Some(content)) => {
+                format!("no partition table, the whole disk holds {}", content.name)
+            }
+            (_, Some(content)) => {
+                format!("the partition table is empty, the whole disk holds {}", content.name)
+            }
             (Some(Label::None), None) => "no partition table, and nothing that is known".to_owned(),
             _ => "the partition table is empty".to_owned(),
         },
