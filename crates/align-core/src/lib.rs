@@ -4,7 +4,8 @@
 //! begin on a physical boundary makes each small write touch two physical sectors, and the drive read before
 //! it can write. The fault is invisible, and slow.
 //!
-//! One sentence for the whole library: *bytes become facts, facts become a verdict.* The rooms in that order:
+//! One sentence for the whole library: *bytes become facts, facts become a verdict, a verdict becomes a plan.* The
+//! rooms in that order:
 //!
 //! - [`units`]: sector numbers, sector sizes, byte counts, each a type of its own.
 //! - [`device`]: where bytes come from: images, block devices, pipes, memory, and what Linux reports of them.
@@ -12,6 +13,7 @@
 //! - [`content`]: what bytes look like: file systems, foreign image formats.
 //! - [`table`]: MBR and GPT, read losslessly and without trust.
 //! - [`check`]: named checks over topology and table, and their report.
+//! - [`plan`]: from a request to a layout, by arithmetic alone.
 //!
 //! The library prints nothing and exits nowhere; it never writes to what it checks.
 //!
@@ -32,6 +34,7 @@
 pub mod check;
 pub mod content;
 pub mod device;
+pub mod plan;
 pub mod table;
 pub mod topology;
 pub mod units;

@@ -1,0 +1,61 @@
+use super::{Align, Layout, PlanError, layout};
+use crate::topology::Topology;
+use crate::units::{SectorSize, Size};
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The kind of table.
+    pub table: TableKind,
+    /// The partitions in the order of the disk.
+    pub sizes: Vec<Size>,
+    /// How starts are chosen.
+    pub align: Align,
+    /// How many partitions of an MBR are primaries when there are logical ones too, 1 to 3; 3 when not said.
+    pub primaries: Option<u32>,
+}
+
+/// The kind of a table that is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// GUID partition table.
+    Gpt,
+    /// The table of the PC BIOS.
+    Mbr,
+}
+
+/// The disk that a layout is for.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    /// How many logical sectors it has.
+    pub sectors: u64,
+    /// The size of a logical sector: the unit of the layout.
+    pub sector_size: SectorSize,
+    /// What is known of its physical sectors and hints.
+    pub topology: Topology,
+}
+
+impl Request {
+    /// A request for partitions of these sizes, aligned as the medium likes it best.
+    pub fn new(table: TableKind, sizes: impl IntoIterator<Item = Size>) -> Self {
+        Self { table, sizes: sizes.into_iter().collect(), align: Align::Optimal, primaries: None }
+    }
+
+    /// Lays the partitions out on a medium.
+    ///
+    /// # Errors
+    /// When something that was asked for is not possible; the error names it with its numbers.
+    pub fn lay_out(&self, medium: &Medium) -> Result<Layout, PlanError> {
+        layout::lay_out(self, medium)
+    }
+}
+
+impl TableKind {
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Gpt => "GPT",
+            Self::Mbr => "MBR",
+        }
+    }
+}

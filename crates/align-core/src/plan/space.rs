@@ -1,0 +1,74 @@
+use super::{Grain, Medium, PlanError, TableKind};
+use crate::topology::Grid;
+use crate::units::{Lba, SectorSize};
+
+/// The array of a fresh GPT: 128 entries of 128 bytes.
+const GPT_ARRAY_BYTES: u64 = 128 * 128;
+/// The protective MBR and the header in front of the array.
+const GPT_FRONT: u64 = 2;
+/// MBR fields have 32 bits; the last two LBAs stay free, as other partitioners leave them.
+const MBR_SECTORS: u64 = u32::MAX as u64;
+/// Boot loaders expect the first MiB for themselves.
+const FIRST_MEBIBYTE: u128 = 1 << 20;
+
+/// The space of a disk that a table gives to partitions, in bytes, and the places in it.
+pub(super) struct Space {
+    /// The first byte that the table allows.
+    first: u128,
+    /// One past the last byte.
+    pub(super) end: u128,
+    grid: Grid,
+    unit: SectorSize,
+}
+
+impl Space {
+    /// The space of a whole disk with a fresh table.
+    pub(super) fn of_disk(table: TableKind, medium: &Medium, grain: Grain) -> Result<Self, PlanError> {
+        let unit = medium.sector_size;
+        let bytes = |sectors: u64| Lba::new(sectors).position(unit);
+        let too_small = || PlanError::DiskTooSmall { bytes: bytes(medium.sectors), table: table.name() };
+        let array = GPT_ARRAY_BYTES.div_ceil(unit.bytes());
+        let (front, end) = match table {
+            TableKind::Gpt => {
+                let front = GPT_FRONT.saturating_add(array);
+                // The backup array and its header end the disk.
+                let behind = array.saturating_add(1);
+                (front, medium.sectors.checked_sub(behind).ok_or_else(too_small)?)
+            }
+            TableKind::Mbr => (1, medium.sectors.min(MBR_SECTORS)),
+        };
+        if front >= end {
+            return Err(too_small());
+        }
+        let gap = if grain.small_disk { medium.topology.physical.bytes().into() } else { FIRST_MEBIBYTE };
+        let offset = medium.topology.alignment_offset;
+        if !offset.is_multiple_of(unit.bytes()) {
+            return Err(PlanError::OffGrid { sector: unit.bytes(), offset });
+        }
+        Ok(Self { first: bytes(front).max(gap), end: bytes(end), grid: grain.grid(offset), unit })
+    }
+
+    /// The first place for a partition.
+    pub(super) fn first_place(&self) -> u128 {
+        self.up(self.first)
+    }
+
+    /// The place at or after `position`.
+    pub(super) fn up(&self, position: u128) -> u128 {
+        match self.grid.remainder(position) {
+            0 => position,
+            past => position.saturating_add(self.grid.size().saturating_sub(past).into()),
+        }
+    }
+
+    /// The place at or before `position`, 0 when there is none.
+    pub(super) fn down(&self, position: u128) -> u128 {
+        position.saturating_sub(self.grid.remainder(position).into())
+    }
+
+    /// The sector at `position`, which is a whole number of sectors: places are, and so are sizes.
+    pub(super) fn lba(&self, position: u128) -> Lba {
+        let sectors = position.checked_div(self.unit.bytes().into()).unwrap_or(0);
+        Lba::new(u64::try_from(sectors).unwrap_or(u64::MAX))
+    }
+}
