@@ -34,7 +34,7 @@ fn request(case: &PlanCase) -> Request {
     };
     Request {
         table: if asked.table == "gpt" { TableKind::Gpt } else { TableKind::Mbr },
-        sizes: asked.sizes.iter().map(size).collect(),
+        partitions: asked.sizes.iter().map(|asked| size(asked).into()).collect(),
         align: match (asked.grain, &*asked.align) {
             (Some(grain), _) => Align::Grain(grain),
             (None, "minimal") => Align::Minimal,
@@ -194,7 +194,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     (table, prop::collection::vec(size, 0..9), any::<bool>(), align, prop::option::of(1_u32..5)).prop_map(
         |(table, mut sizes, rest, align, primaries)| {
             sizes.extend(rest.then_some(Size::Rest));
-            Request { table, sizes, align, primaries }
+            Request { table, partitions: sizes.into_iter().map(Into::into).collect(), align, primaries }
         },
     )
 }
@@ -255,7 +255,7 @@ proptest! {
                 // The sizes that came out, asked for exactly, give the same layout again.
                 let exact = layout.partitions.iter().filter(|planned| planned.asked.is_some());
                 let again = Request {
-                    sizes: exact.map(|planned| Size::Sectors(planned.sectors())).collect(),
+                    partitions: exact.map(|planned| Size::Sectors(planned.sectors()).into()).collect(),
                     primaries: request.primaries,
                     ..request.clone()
                 };

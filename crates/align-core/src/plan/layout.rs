@@ -1,6 +1,6 @@
 use super::space::Space;
-use super::{Align, Grain, Medium, PlanError, Request, TableKind};
-use crate::table::PartitionKind;
+use super::{Align, Grain, Medium, PlanError, Request, TableKind, Wanted};
+use crate::table::{PartitionKind, PartitionType};
 use crate::units::{Lba, SectorSize, Size};
 
 /// What a fresh GPT holds.
@@ -11,6 +11,8 @@ const MOST_PRIMARY: usize = 4;
 const MOST_MBR: usize = 3 + crate::table::mbr::MAX_LINKS;
 /// The number of the first logical partition.
 const FIRST_LOGICAL: u32 = 5;
+/// The type of a container that is made here.
+const CONTAINER_TYPE: u8 = 0x05;
 /// The gap in front of a logical partition under [`Align::Minimal`], 64 sectors of 512 bytes.
 const MINIMAL_GAP: u64 = 32 << 10;
 
@@ -32,7 +34,7 @@ pub struct Layout {
 }
 
 /// A partition that is planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// The number that the kernel will give it.
     pub number: u32,
@@ -44,6 +46,10 @@ pub struct Planned {
     pub last: Lba,
     /// What was asked for; a container was not.
     pub asked: Option<Size>,
+    /// What it is for.
+    pub type_: PartitionType,
+    /// Its name, in a GPT.
+    pub name: Option<String>,
     /// The EBR of a logical partition.
     pub ebr: Option<Lba>,
 }
@@ -57,11 +63,11 @@ impl Planned {
 
 pub(super) fn lay_out(request: &Request, medium: &Medium) -> Result<Layout, PlanError> {
     let primaries = primaries(request)?;
-    for (index, size) in (1..).zip(&request.sizes) {
-        if matches!(size, Size::Bytes(0) | Size::Sectors(0) | Size::MilliPercent(0)) {
+    for (index, wanted) in (1..).zip(&request.partitions) {
+        if matches!(wanted.size, Size::Bytes(0) | Size::Sectors(0) | Size::MilliPercent(0)) {
             return Err(PlanError::Empty { partition: index });
         }
-        if *size == Size::Rest && index < request.sizes.len() {
+        if wanted.size == Size::Rest && index < request.partitions.len() {
             return Err(PlanError::AfterRest { partition: index.saturating_add(1) });
         }
     }
@@ -87,7 +93,7 @@ pub(super) fn lay_out(request: &Request, medium: &Medium) -> Result<Layout, Plan
 
 /// How many of the partitions are primaries: all, or those in front of the container.
 fn primaries(request: &Request) -> Result<usize, PlanError> {
-    let asked = request.sizes.len();
+    let asked = request.partitions.len();
     let most = match request.table {
         TableKind::Gpt => MOST_GPT,
         TableKind::Mbr => MOST_MBR,
@@ -121,45 +127,41 @@ struct Planner<'r> {
     partitions: Vec<Planned>,
 }
 
-impl Planner<'_> {
+impl<'r> Planner<'r> {
     fn place_all(&mut self, primaries: usize) -> Result<(), PlanError> {
-        let wanted: Vec<(usize, Size)> = (1..).zip(self.request.sizes.iter().copied()).collect();
+        let request = self.request;
+        let wanted: Vec<(usize, &Wanted)> = (1..).zip(&request.partitions).collect();
         let mut start = self.space.first_place();
         let mut numbers = 1_u32..;
-        for (index, size) in wanted.iter().take(primaries) {
-            let end = self.end_of(*index, *size, start, self.space.end, None)?;
-            self.push(numbers.next(), PartitionKind::Primary, start, end, Some(*size), None);
+        for ((index, wanted), number) in wanted.iter().take(primaries).zip(&mut numbers) {
+            let end = self.end_of(*index, wanted.size, start, self.space.end, None)?;
+            self.push(number, PartitionKind::Primary, (start, end), Some(wanted), None);
             start = self.space.up(end);
         }
         let logicals = wanted.get(primaries..).unwrap_or_default();
-        let Some((first, size)) = logicals.first() else { return Ok(()) };
+        let (Some((first, wanted)), Some(number)) = (logicals.first(), numbers.next()) else { return Ok(()) };
         let container_end = self.space.down(self.space.end);
         if start >= container_end {
-            return Err(self.does_not_fit(
-                *first,
-                self.bytes_of(*size),
-                start,
-                container_end,
-                Some(self.gap()),
-            ));
+            let bytes = self.bytes_of(wanted.size);
+            return Err(self.does_not_fit(*first, bytes, start, container_end, Some(self.gap())));
         }
-        self.push(numbers.next(), PartitionKind::Extended, start, container_end, None, None);
+        self.push(number, PartitionKind::Extended, (start, container_end), None, None);
         self.place_logicals(logicals, start, container_end)
     }
 
     /// Each logical partition stands behind its EBR by a gap, and the EBR on the place behind the partition before.
     fn place_logicals(
         &mut self,
-        wanted: &[(usize, Size)],
+        wanted: &[(usize, &'r Wanted)],
         container: u128,
         container_end: u128,
     ) -> Result<(), PlanError> {
         let gap = self.gap();
         let mut ebr = container;
         let mut start = container.saturating_add(gap);
-        for (number, (index, size)) in (FIRST_LOGICAL..).zip(wanted) {
-            let end = self.end_of(*index, *size, start, container_end, Some(gap))?;
-            self.push(Some(number), PartitionKind::Logical, start, end, Some(*size), Some(ebr));
+        for (number, (index, wanted)) in (FIRST_LOGICAL..).zip(wanted) {
+            let end = self.end_of(*index, wanted.size, start, container_end, Some(gap))?;
+            self.push(number, PartitionKind::Logical, (start, end), Some(wanted), Some(ebr));
             ebr = self.space.up(end);
             start = match self.request.align {
                 Align::Minimal => {
@@ -237,20 +239,25 @@ impl Planner<'_> {
 
     fn push(
         &mut self,
-        number: Option<u32>,
+        number: u32,
         kind: PartitionKind,
-        start: u128,
-        end: u128,
-        asked: Option<Size>,
+        (start, end): (u128, u128),
+        wanted: Option<&Wanted>,
         ebr: Option<u128>,
     ) {
         let sector = u128::from(self.medium.sector_size.bytes());
+        let type_ = match wanted {
+            Some(wanted) => wanted.type_.unwrap_or_else(|| self.request.table.default_type()),
+            None => PartitionType::Mbr(CONTAINER_TYPE),
+        };
         self.partitions.push(Planned {
-            number: number.unwrap_or(u32::MAX),
+            number,
             kind,
             first: self.space.lba(start),
             last: self.space.lba(end.saturating_sub(sector)),
-            asked,
+            asked: wanted.map(|wanted| wanted.size),
+            type_,
+            name: wanted.and_then(|wanted| wanted.name.clone()),
             ebr: ebr.map(|ebr| self.space.lba(ebr)),
         });
     }

@@ -27,8 +27,9 @@ mod grain;
 mod layout;
 mod request;
 mod space;
+mod types;
 
 pub use error::PlanError;
 pub use grain::{Align, Grain, GrainReason};
 pub use layout::{Layout, Planned};
-pub use request::{Medium, Request, TableKind};
+pub use request::{Medium, Request, TableKind, Wanted};

@@ -1,4 +1,5 @@
-use super::{Align, Layout, PlanError, layout};
+use super::{Align, Layout, PlanError, layout, types};
+use crate::table::PartitionType;
 use crate::topology::Topology;
 use crate::units::{SectorSize, Size};
 
@@ -8,11 +9,28 @@ pub struct Request {
     /// The kind of table.
     pub table: TableKind,
     /// The partitions in the order of the disk.
-    pub sizes: Vec<Size>,
+    pub partitions: Vec<Wanted>,
     /// How starts are chosen.
     pub align: Align,
     /// How many partitions of an MBR are primaries when there are logical ones too, 1 to 3; 3 when not said.
     pub primaries: Option<u32>,
+}
+
+/// A partition that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// How large.
+    pub size: Size,
+    /// What for; Linux when not said.
+    pub type_: Option<PartitionType>,
+    /// Its name, in a GPT.
+    pub name: Option<String>,
+}
+
+impl From<Size> for Wanted {
+    fn from(size: Size) -> Self {
+        Self { size, type_: None, name: None }
+    }
 }
 
 /// The kind of a table that is planned.
@@ -38,7 +56,8 @@ pub struct Medium {
 impl Request {
     /// A request for partitions of these sizes, aligned as the medium likes it best.
     pub fn new(table: TableKind, sizes: impl IntoIterator<Item = Size>) -> Self {
-        Self { table, sizes: sizes.into_iter().collect(), align: Align::Optimal, primaries: None }
+        let partitions = sizes.into_iter().map(Wanted::from).collect();
+        Self { table, partitions, align: Align::Optimal, primaries: None }
     }
 
     /// Lays the partitions out on a medium.
@@ -52,10 +71,22 @@ impl Request {
 
 impl TableKind {
     /// What people call it.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Gpt => "GPT",
             Self::Mbr => "MBR",
         }
+    }
+
+    /// The type of a partition of which nothing is said: Linux.
+    pub fn default_type(self) -> PartitionType {
+        types::named(self, "linux").unwrap_or(PartitionType::Unknown)
+    }
+
+    /// The type that a word stands for in such a table: an alias (`esp`, `linux`, `swap`, `lvm`, `raid`, `home`,
+    /// `root`, `bios-boot`, `msr`, `prep`, `ntfs`, `fat32`), a code (`0x83`, `83`) or a GUID. `None` when it stands
+    /// for nothing there.
+    pub fn partition_type(self, word: &str) -> Option<PartitionType> {
+        types::named(self, word).or_else(|| types::coded(self, word))
     }
 }
