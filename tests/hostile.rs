@@ -232,7 +232,14 @@ mod gpt_headers {
     fn entries_of_any_other_size_make_the_header_bad() {
         for entry_size in [0, 1, 127, 129, 192, 384, 1 << 31, u32::MAX] {
             let mut image = gpt_image(&two_partitions());
-            change_both_headers(&mut image, |header| header.entry_size = entry_size);
+            // Where there is an array of that size, its checksum is right: only the size is wrong.
+            let len = 128 * usize::try_from(entry_size.min(512)).expect("small");
+            let crc = common::Crc::START.bytes(&image.get(1024, len)).finish();
+            change_both_headers(&mut image, |header| {
+                header.entry_size = entry_size;
+                header.array_crc = crc;
+                header.array_lba = 2;
+            });
             let (report, device) = common::report_counted(common::memory(&image));
             assert_lost(&report);
             assert!(device.bytes_read() <= USUAL_BYTES, "{entry_size}: {}", device.bytes_read());
@@ -376,6 +383,27 @@ mod gpt_entries {
         let overlapping =
             report.findings.iter().filter(|finding| finding.code.word() == "partitions-overlap");
         assert_eq!(overlapping.map(|finding| finding.partition).collect::<Vec<_>>(), [Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_name_ends_at_its_first_nul_and_what_is_no_utf_16_is_replaced() {
+        let full = "abcdefghijklmnopqrstuvwxyz0123456789";
+        for (units, name) in [
+            (&[0x61, 0, 0x62][..], "a"),
+            (&[0xD800, 0x61], "\u{FFFD}a"),
+            (&[0x61, 0xDC00], "a\u{FFFD}"),
+            (&[0xD83D, 0xDCBE], "\u{1F4BE}"),
+            (&full.encode_utf16().collect::<Vec<_>>(), full),
+        ] {
+            let mut image = gpt_with(vec![linux(0, 2048, 4095)]);
+            let bytes: Vec<u8> = units.iter().copied().flat_map(u16::to_le_bytes).collect();
+            image.put(1024 + 56, &bytes).put((LAST - 32) * 512 + 56, &bytes);
+            let crc = common::Crc::START.bytes(&image.get(1024, 128 * 128)).finish();
+            change_both_headers(&mut image, |header| header.array_crc = crc);
+            let report = common::report(&image);
+            assert_table(&report, "gpt", "ok", &[(1, 2048, 4095)], &[]);
+            assert_eq!(report.partitions[0].partition.name.as_deref(), Some(name));
+        }
     }
 }
 
@@ -663,6 +691,18 @@ mod sector_size_of_a_gpt {
     }
 
     #[test]
+    fn sectors_larger_than_the_front_that_is_fetched_at_once() {
+        for sector_size in [8192, 65536] {
+            let mut image = Image::blank(DISK);
+            let entries = vec![linux(0, 16, 31)];
+            gpt::write(&mut image, &GptSpec { sector_size, entries, ..GptSpec::default() });
+            let report = common::report_as(&image, logical(sector_size));
+            assert_table(&report, "gpt", "ok", &[(1, 16, 31)], &[]);
+            assert_eq!(report.topology.physical.bytes(), sector_size);
+        }
+    }
+
+    #[test]
     fn the_backup_tells_the_sector_size_too() {
         for sector_size in [512, 1024, 2048, 4096] {
             let mut image = Image::blank(DISK);
@@ -680,10 +720,11 @@ mod sector_size_of_an_mbr {
 
     const ROOMY: u64 = 64 << 20;
 
-    /// A partition from sector 256 or 2048: 1 MiB in the unit that it was written in.
+    /// A partition from sector 256 or 2048, 1 MiB in the unit that it was written in. In sectors of 4096 bytes it is
+    /// more than half of the disk: a table that leaves most of the disk unused would be weaker evidence.
     fn with_partition(start: u32) -> Image {
         let mut image = Image::blank(ROOMY);
-        mbr::write(&mut image, 512, 0, &[entry(0x83, start, 4096)]);
+        mbr::write(&mut image, 512, 0, &[entry(0x83, start, 8192)]);
         image
     }
 
@@ -714,7 +755,7 @@ mod sector_size_of_an_mbr {
     #[test]
     fn the_chain_is_followed_in_the_unit_that_was_found() {
         let mut image = Image::blank(ROOMY);
-        mbr::write(&mut image, 4096, 0, &[entry(0x05, 256, 4096)]);
+        mbr::write(&mut image, 4096, 0, &[entry(0x05, 256, 8192)]);
         mbr::write_chain(
             &mut image,
             4096,
@@ -722,7 +763,7 @@ mod sector_size_of_an_mbr {
             &[Logical { ebr: 256, kind: 0x83, start: 512, sectors: 256 }],
         );
         let report = common::report_as(&image, logical(512));
-        let expected = [(1, 256, 4351), (5, 512, 767)];
+        let expected = [(1, 256, 8447), (5, 512, 767)];
         assert_table(&report, "mbr", "ok", &expected, &["table-other-sector-size"]);
     }
 

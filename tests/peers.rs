@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 // ---------------------------------------------------------------------------------------------------------------
 // Tables as the tools make them
 
-/// What is typed into sfdisk, and for which of the other tools the result is no table at all.
+/// What is typed into sfdisk.
 const SFDISK_SCRIPTS: [(&str, &str); 9] = [
     ("primaries on the MiB", "label: dos\n,4M\n,4M,7\n,,c,*\n"),
     ("a start of 63", "label: dos\nstart=63, size=20000\nstart=20063, size=10000, type=82\n"),
@@ -141,7 +141,7 @@ fn an_ebr_that_sfdisk_puts_into_a_partition_is_found() {
     let image = blank(folder.path(), 64 * MIB);
     let written = said_with("sfdisk", &["-q", text(&image)], TIGHT_LOGICALS);
     if written.exit != 0 {
-        println!("this sfdisk does not write such a table: {}", written.errors);
+        note(&format!("this sfdisk does not write such a table: {}", written.errors));
         return;
     }
     let (disk, _) = check(&image, &[]);
@@ -382,7 +382,9 @@ fn a_healthy_gpt_costs_no_tool_a_word() {
     let (disk, exit) = check(&image, &[]);
     assert_eq!((table_codes(&disk), exit), (BTreeSet::new(), 0));
     assert!(!said("sgdisk", &["-v", text(&image)]).contains("ERROR"));
-    assert_eq!(run("parted", &["-sm", text(&image), "print"], "").errors, "");
+    // parted also asks dmidecode about the machine, which may be missing.
+    let parted = run("parted", &["-sm", text(&image), "print"], "").errors;
+    assert!(!parted.contains("Error") && !parted.contains("Warning"), "{parted}");
     assert_eq!(run("sfdisk", &["--json", text(&image)], "").errors, "");
 }
 
@@ -550,7 +552,7 @@ fn a_device_that_the_kernel_does_not_scan_is_not_stale() {
     if device.kernel_partitions().is_empty() {
         assert_eq!(stale(&check(&device.node, &[]).0), None);
     } else {
-        println!("this kernel scans all loop devices (loop.max_part)");
+        note("this kernel scans all loop devices (loop.max_part)");
     }
     drop(device);
 
@@ -709,7 +711,7 @@ fn a_partition_that_kpartx_mapped_leads_to_its_disk() {
 fn bad_sectors_in_the_middle_cost_what_is_in_them() {
     let Some(folder) = scratch_with_device_mapper() else { return };
     if !has_target("error") {
-        println!("this kernel has no device-mapper target 'error'");
+        note("this kernel has no device-mapper target 'error'");
         return;
     }
     let sectors = LAST + 1;
@@ -735,9 +737,9 @@ fn bad_sectors_in_the_middle_cost_what_is_in_them() {
         format!("{before}{first} {count} error\n{behind}")
     };
 
+    // Whole blocks of 4096 bytes: the kernel reads no less at once.
     for (name, table, code, exit) in [
         ("sector 0", without(&gpt, 0, 8), None, 2),
-        ("the primary header", without(&gpt, 1, 1), Some("gpt-primary-bad"), 3),
         ("the primary array", without(&gpt, 8, 8), Some("gpt-primary-bad"), 3),
         ("the last sector", without(&gpt, LAST, 1), Some("gpt-backup-bad"), 3),
         ("the second EBR", without(&mbr, 18432, 8), Some("mbr-ebr-bad"), 3),
@@ -1157,8 +1159,7 @@ fn nodes(disk: &Value) -> Vec<String> {
 // Running the tools
 
 /// The Debian package of each tool.
-const PACKAGES: [(&str, &str); 20] = [
-    ("blockdev", "util-linux"),
+const PACKAGES: [(&str, &str); 19] = [
     ("dmsetup", "dmsetup"),
     ("kpartx", "kpartx"),
     ("losetup", "mount"),
@@ -1192,6 +1193,12 @@ fn run(tool: &str, arguments: &[&str], input: &str) -> Printed {
     let printed = said_with(tool, arguments, input);
     assert_eq!(printed.exit, 0, "{tool} {arguments:?}\n{input}{}{}", printed.output, printed.errors);
     printed
+}
+
+/// Says why a test ends early; cargo shows it with `--show-output`.
+#[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]
+fn note(why: &str) {
+    println!("{why}");
 }
 
 /// Everything a tool says, whether it succeeds or not.
@@ -1305,7 +1312,7 @@ impl Loop {
         let mut file = File::open(&device.node).expect("root may open a loop device");
         file.seek(SeekFrom::Start(byte)).expect("the device is longer");
         if file.read_exact(&mut [0; 512]).is_ok() {
-            println!("this kernel reads zeros where the file behind a loop device has ended");
+            note("this kernel reads zeros where the file behind a loop device has ended");
             return None;
         }
         Some(device)
@@ -1362,7 +1369,7 @@ fn scratch_with_device_mapper() -> Option<tempfile::TempDir> {
     said("modprobe", &["dm-mod"]);
     let devices = fs::read_to_string("/proc/misc").unwrap_or_default();
     if !devices.lines().any(|line| line.ends_with(" device-mapper")) {
-        println!("this kernel has no device-mapper");
+        note("this kernel has no device-mapper");
         return None;
     }
     Some(common::scratch())
@@ -1374,14 +1381,22 @@ fn has_target(name: &str) -> bool {
 
 /// A volume that is removed at the end.
 struct Mapped {
+    name: String,
     node: PathBuf,
 }
 
 impl Mapped {
     fn create(name: &str, table: &str) -> Self {
         let name = format!("alignck-{}-{name}", std::process::id());
-        run("dmsetup", &["create", &name], table);
-        Self { node: Path::new("/dev/mapper").join(name) }
+        let volume = Self { node: Path::new("/dev/mapper").join(&name), name };
+        run("dmsetup", &["create", &volume.name], table);
+        volume.settle();
+        volume
+    }
+
+    /// Makes or removes the node, where no udev does.
+    fn settle(&self) {
+        said("dmsetup", &["mknodes", &self.name]);
     }
 
     fn path(&self) -> &str {
@@ -1391,7 +1406,8 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        said("dmsetup", &["remove", "--retry", self.path()]);
+        said("dmsetup", &["remove", "--retry", &self.name]);
+        self.settle();
     }
 }
 

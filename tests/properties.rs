@@ -493,6 +493,54 @@ mod builders {
             prop_assert_eq!(layouts::rows(&bare(&report)), expected);
             prop_assert_eq!(report.table.health.word(), "ok", "{:#?}", report.findings);
         }
+
+        #[test]
+        fn any_bit_of_a_gpt_costs_one_copy_and_no_partition(
+            disk in gpt_disk(),
+            backup in any::<bool>(),
+            in_header in any::<bool>(),
+            place in any::<Index>(),
+            bit in 0_u32..8,
+        ) {
+            let mut image = disk.image();
+            let whole = common::report(&image);
+            let spec = &disk.spec;
+            let array_len = u64::from(spec.entry_count) * u64::from(spec.entry_size);
+            let last = SIZE / spec.sector_size - 1;
+            let (header, array) = if backup {
+                (last, last - array_len.div_ceil(spec.sector_size))
+            } else {
+                (1, spec.primary_array.unwrap_or(2))
+            };
+            let (lba, len) = if in_header { (header, spec.header_size.into()) } else { (array, array_len) };
+            let len = usize::try_from(len).expect("an array is small");
+            let offset = lba * spec.sector_size + place.index(len) as u64;
+            let byte = image.get(offset, 1)[0];
+            image.put(offset, &[byte ^ (1 << bit)]);
+            let report = common::report(&image);
+
+            prop_assert_eq!(bare(&report), bare(&whole));
+            prop_assert_eq!(report.table.sector_size.map(SectorSize::bytes), Some(spec.sector_size));
+            prop_assert_eq!(report.table.health.word(), "repairable", "{:#?}", report.findings);
+            let codes = common::codes(&report);
+            prop_assert_eq!(codes.contains(&"gpt-primary-bad"), !backup);
+            prop_assert_eq!(codes.contains(&"gpt-backup-bad"), backup);
+        }
+
+        #[test]
+        fn a_bad_record_hides_what_comes_behind_it_only(disk in mbr_disk(), bad in any::<Index>()) {
+            prop_assume!(!disk.logicals.is_empty());
+            let mut image = disk.image();
+            let whole = common::report_as(&image, logical(disk.unit));
+            let bad = bad.index(disk.logicals.len());
+            image.put(u64::from(disk.logicals[bad].ebr) * disk.unit + 510, &[0]);
+            let report = common::report_as(&image, logical(disk.unit));
+
+            // The container comes first in the list.
+            prop_assert_eq!(bare(&report), &bare(&whole)[..1 + bad]);
+            prop_assert!(common::codes(&report).contains(&"mbr-ebr-bad"));
+            prop_assert_eq!(report.table.health.word(), "damaged");
+        }
     }
 }
 
@@ -645,6 +693,7 @@ mod consistent {
 
 /// Whatever happens to a table, the report stays honest and its cost bounded.
 mod corruption {
+    use std::fmt;
     use std::sync::LazyLock;
 
     use super::*;
@@ -654,11 +703,24 @@ mod corruption {
     const LARGEST_READ: u64 = 1 << 20;
 
     /// A disk before anything happened to it.
-    #[derive(Clone, Debug)]
+    #[derive(Clone)]
     struct Original {
         name: String,
         image: Image,
         reported: Reported,
+    }
+
+    /// What a failure prints: an image as lists of numbers would fill pages.
+    impl fmt::Debug for Original {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            writeln!(f, "{} of {} bytes, {:?}", self.name, self.image.size, self.reported)?;
+            for (offset, bytes) in self.image.writes.iter().filter(|_| self.name == "built") {
+                let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                let hex: String = bytes[..used].iter().map(|byte| format!("{byte:02x}")).collect();
+                writeln!(f, "  at {offset}: {hex}")?;
+            }
+            Ok(())
+        }
     }
 
     static ORIGINALS: LazyLock<Vec<Original>> = LazyLock::new(|| {
@@ -690,7 +752,7 @@ mod corruption {
         let built =
             |image: Image| Original { name: "built".to_owned(), image, reported: Reported::default() };
         prop_oneof![
-            4 => any::<Index>().prop_map(|index| index.get(&*ORIGINALS).clone()),
+            4 => any::<Index>().prop_map(|index| index.get(&ORIGINALS).clone()),
             1 => builders::gpt_disk().prop_map(move |disk| built(disk.image())),
             1 => builders::mbr_disk().prop_map(move |disk| built(disk.image())),
             1 => wild_gpt().prop_map(built),
@@ -827,7 +889,7 @@ mod corruption {
                     Mishap::Zero { sector, len } => put(&device, place(sector), &vec![0; *len]),
                     Mishap::Resize { .. } => {}
                     Mishap::Header { backup, field, value } => {
-                        self.change_header(&device, *backup, *field, *value)
+                        self.change_header(&device, *backup, *field, *value);
                     }
                 }
             }
@@ -906,7 +968,7 @@ mod corruption {
     }
 
     proptest! {
-        #![proptest_config(config(400))]
+        #![proptest_config(config(1600))]
 
         #[test]
         fn a_report_agrees_with_itself_and_its_cost_is_bounded(

@@ -1,4 +1,4 @@
-//! The JSON of a check against its committed schema.
+//! The JSON documents against their committed schemas.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 mod common;
@@ -7,14 +7,18 @@ use std::path::Path;
 
 use serde_json::Value;
 
-fn schema() -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/alignck-check.json");
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 
 fn complaints(document: &Value) -> Vec<String> {
-    schema().iter_errors(document).map(|error| format!("{}: {error}", error.instance_path)).collect()
+    complaints_by("alignck-check.json", document)
+}
+
+fn complaints_by(name: &str, document: &Value) -> Vec<String> {
+    schema(name).iter_errors(document).map(|error| format!("{}: {error}", error.instance_path)).collect()
 }
 
 #[test]
@@ -48,4 +52,23 @@ fn a_missing_or_misspelt_word_does_not_fit() {
     let mut absent = document;
     absent["disks"][0]["partitions"][0].as_object_mut().unwrap().remove("node");
     assert!(!complaints(&absent).is_empty());
+}
+
+#[test]
+fn plans_fit_their_schema() {
+    let folder = common::scratch();
+    let disk = common::file(folder.path(), "disk", &fixtures::Image::blank(1 << 30));
+    let disk = disk.display().to_string();
+    for arguments in [
+        vec!["--size", "10G", "x5"],
+        vec!["--size", "1G", "x5", "--table", "mbr", "--align", "minimal"],
+        vec!["--size", "100M,type=esp,name=EFI", "--size", "rest", "--grain", "4M", &disk],
+    ] {
+        let output = common::alignck().args(["plan", "--json"]).args(&arguments).output().unwrap();
+        let (document, exit) = common::json(&output);
+        assert_eq!(exit, 0);
+        assert_eq!(complaints_by("alignck-plan.json", &document), Vec::<String>::new(), "{arguments:?}");
+        let named = arguments.contains(&&*disk);
+        assert_eq!(document["disk_fingerprint"].is_object(), named, "{arguments:?}");
+    }
 }

@@ -25,6 +25,9 @@ _alignck() {
             alignck,help)
                 cmd="alignck__subcmd__help"
                 ;;
+            alignck,plan)
+                cmd="alignck__subcmd__plan"
+                ;;
             alignck__subcmd__help,check)
                 cmd="alignck__subcmd__help__subcmd__check"
                 ;;
@@ -34,6 +37,9 @@ _alignck() {
             alignck__subcmd__help,help)
                 cmd="alignck__subcmd__help__subcmd__help"
                 ;;
+            alignck__subcmd__help,plan)
+                cmd="alignck__subcmd__help__subcmd__plan"
+                ;;
             *)
                 ;;
         esac
@@ -41,7 +47,7 @@ _alignck() {
 
     case "${cmd}" in
         alignck)
-            opts="-t -v -h -V --all --topology --physical-sector --json --fail-on --verbose --sysroot --help --version check explain help"
+            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -59,12 +65,12 @@ _alignck() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --fail-on)
-                    COMPREPLY=($(compgen -W "misaligned suboptimal never" -- "${cur}"))
-                    return 0
-                    ;;
                 --sysroot)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "misaligned suboptimal never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -75,7 +81,7 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__check)
-            opts="-t -v -h --all --topology --physical-sector --json --fail-on --verbose --sysroot --help"
+            opts="-t -v -h --all --topology --physical-sector --sysroot --json --fail-on --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -93,12 +99,12 @@ _alignck() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --fail-on)
-                    COMPREPLY=($(compgen -W "misaligned suboptimal never" -- "${cur}"))
-                    return 0
-                    ;;
                 --sysroot)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "misaligned suboptimal never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -123,7 +129,7 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help)
-            opts="check explain help"
+            opts="check plan explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -171,6 +177,86 @@ _alignck() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__plan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__plan)
+            opts="-s -o -t -h --size --table --align --grain --primaries --disk-size --output --json --topology --physical-sector --sysroot --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --table)
+                    COMPREPLY=($(compgen -W "gpt mbr" -- "${cur}"))
+                    return 0
+                    ;;
+                --align)
+                    COMPREPLY=($(compgen -W "optimal minimal" -- "${cur}"))
+                    return 0
+                    ;;
+                --grain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --primaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "table json sfdisk sgdisk parted" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table json sfdisk sgdisk parted" -- "${cur}"))
+                    return 0
+                    ;;
+                --topology)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --physical-sector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sysroot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

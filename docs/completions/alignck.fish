@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_alignck_global_optspecs
-    string join \n all t/topology= physical-sector= json fail-on= v/verbose sysroot= h/help V/version
+    string join \n all t/topology= physical-sector= sysroot= json fail-on= v/verbose h/help V/version
 end
 
 function __fish_alignck_needs_command
@@ -26,29 +26,49 @@ end
 
 complete -c alignck -n "__fish_alignck_needs_command" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
 complete -c alignck -n "__fish_alignck_needs_command" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_needs_command" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
 complete -c alignck -n "__fish_alignck_needs_command" -l fail-on -d 'What makes the exit code 1' -r -f -a "misaligned\t'A partition off the physical sectors'
 suboptimal\t'Also a partition off the optimal I/O size'
 never\t'Nothing: only what could not be done and bad tables'"
-complete -c alignck -n "__fish_alignck_needs_command" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
 complete -c alignck -n "__fish_alignck_needs_command" -l all -d 'Check every whole disk of this machine'
 complete -c alignck -n "__fish_alignck_needs_command" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_needs_command" -s v -l verbose -d 'Show all of every disk; of several disks, those that are all right take one line otherwise'
 complete -c alignck -n "__fish_alignck_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_needs_command" -s V -l version -d 'Print version'
 complete -c alignck -n "__fish_alignck_needs_command" -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_needs_command" -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
 complete -c alignck -n "__fish_alignck_needs_command" -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
 complete -c alignck -n "__fish_alignck_needs_command" -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c alignck -n "__fish_alignck_using_subcommand check" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
 complete -c alignck -n "__fish_alignck_using_subcommand check" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_using_subcommand check" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
 complete -c alignck -n "__fish_alignck_using_subcommand check" -l fail-on -d 'What makes the exit code 1' -r -f -a "misaligned\t'A partition off the physical sectors'
 suboptimal\t'Also a partition off the optimal I/O size'
 never\t'Nothing: only what could not be done and bad tables'"
-complete -c alignck -n "__fish_alignck_using_subcommand check" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
 complete -c alignck -n "__fish_alignck_using_subcommand check" -l all -d 'Check every whole disk of this machine'
 complete -c alignck -n "__fish_alignck_using_subcommand check" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand check" -s v -l verbose -d 'Show all of every disk; of several disks, those that are all right take one line otherwise'
 complete -c alignck -n "__fish_alignck_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -s s -l size -d 'A partition: 10G, 512M,type=esp,name=EFI, 2048s (sectors), 25%, rest; K, M, G, T are powers of 1024, kB, MB, ... of 1000' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l table -d 'The kind of table; without it that of the disk, else gpt' -r -f -a "gpt\t'GUID partition table'
+mbr\t'The table of the PC BIOS, also called DOS or msdos'"
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l align -d 'Where partitions begin: on the optimal grid of the disk, or only on its physical sectors' -r -f -a "optimal\t'On the optimal grid of the disk, at least on whole MiB'
+minimal\t'On the physical sectors, and no coarser'"
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l grain -d 'Let partitions begin on multiples of this size, such as 4M for a memory card' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l primaries -d 'How many partitions of an MBR are primary, beside logical ones' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l disk-size -d 'The size of the disk where there is none yet; without it as large as needed' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -s o -l output -d 'What to print: a table to read, JSON, or what makes sfdisk, sgdisk or parted do it' -r -f -a "table\t'A table to read'
+json\t'A document for programs'
+sfdisk\t'A script for the input of sfdisk'
+sgdisk\t'A command line of sgdisk'
+parted\t'A command line of parted'"
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l sysroot -d 'Take /sys, /dev and /run from below this folder: a recorded machine' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -l json -d 'The same as --output json'
+complete -c alignck -n "__fish_alignck_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan explain help" -f -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -18,10 +18,10 @@ _alignck() {
 '*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
 '*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
 '--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
 '--fail-on=[What makes the exit code 1]:WHAT:((misaligned\:"A partition off the physical sectors"
 suboptimal\:"Also a partition off the optimal I/O size"
 never\:"Nothing\: only what could not be done and bad tables"))' \
-'--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
 '--all[Check every whole disk of this machine]' \
 '--json[Print one JSON document, and nothing else, on standard output]' \
 '-v[Show all of every disk; of several disks, those that are all right take one line otherwise]' \
@@ -45,10 +45,10 @@ _arguments "${_arguments_options[@]}" : \
 '*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
 '*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
 '--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
 '--fail-on=[What makes the exit code 1]:WHAT:((misaligned\:"A partition off the physical sectors"
 suboptimal\:"Also a partition off the optimal I/O size"
 never\:"Nothing\: only what could not be done and bad tables"))' \
-'--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
 '--all[Check every whole disk of this machine]' \
 '--json[Print one JSON document, and nothing else, on standard output]' \
 '-v[Show all of every disk; of several disks, those that are all right take one line otherwise]' \
@@ -56,6 +56,37 @@ never\:"Nothing\: only what could not be done and bad tables"))' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::disks -- Block device, image file, or - for an image on standard input; a partition leads to its disk:_files' \
+&& ret=0
+;;
+(plan)
+_arguments "${_arguments_options[@]}" : \
+'*-s+[A partition\: 10G, 512M,type=esp,name=EFI, 2048s (sectors), 25%, rest; K, M, G, T are powers of 1024, kB, MB, ... of 1000]:SIZE[,type=TYPE][,name=NAME]:_default' \
+'*--size=[A partition\: 10G, 512M,type=esp,name=EFI, 2048s (sectors), 25%, rest; K, M, G, T are powers of 1024, kB, MB, ... of 1000]:SIZE[,type=TYPE][,name=NAME]:_default' \
+'--table=[The kind of table; without it that of the disk, else gpt]:KIND:((gpt\:"GUID partition table"
+mbr\:"The table of the PC BIOS, also called DOS or msdos"))' \
+'--align=[Where partitions begin\: on the optimal grid of the disk, or only on its physical sectors]:POLICY:((optimal\:"On the optimal grid of the disk, at least on whole MiB"
+minimal\:"On the physical sectors, and no coarser"))' \
+'--grain=[Let partitions begin on multiples of this size, such as 4M for a memory card]:SIZE:_default' \
+'--primaries=[How many partitions of an MBR are primary, beside logical ones]:N:_default' \
+'--disk-size=[The size of the disk where there is none yet; without it as large as needed]:SIZE:_default' \
+'-o+[What to print\: a table to read, JSON, or what makes sfdisk, sgdisk or parted do it]:FORMAT:((table\:"A table to read"
+json\:"A document for programs"
+sfdisk\:"A script for the input of sfdisk"
+sgdisk\:"A command line of sgdisk"
+parted\:"A command line of parted"))' \
+'--output=[What to print\: a table to read, JSON, or what makes sfdisk, sgdisk or parted do it]:FORMAT:((table\:"A table to read"
+json\:"A document for programs"
+sfdisk\:"A script for the input of sfdisk"
+sgdisk\:"A command line of sgdisk"
+parted\:"A command line of parted"))' \
+'*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
+'(-o --output)--json[The same as --output json]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::operands -- The disk or image that the layout is for, as it is now (nothing is written to it); and after a size xN, which asks for it N times:_default' \
 && ret=0
 ;;
 (explain)
@@ -81,6 +112,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(plan)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (explain)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -102,6 +137,7 @@ esac
 _alignck_commands() {
     local commands; commands=(
 'check:Say which partitions are misaligned, and why' \
+'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
@@ -121,6 +157,7 @@ _alignck__subcmd__explain_commands() {
 _alignck__subcmd__help_commands() {
     local commands; commands=(
 'check:Say which partitions are misaligned, and why' \
+'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
@@ -140,6 +177,16 @@ _alignck__subcmd__help__subcmd__explain_commands() {
 _alignck__subcmd__help__subcmd__help_commands() {
     local commands; commands=()
     _describe -t commands 'alignck help help commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__help__subcmd__plan_commands] )) ||
+_alignck__subcmd__help__subcmd__plan_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help plan commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__plan_commands] )) ||
+_alignck__subcmd__plan_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck plan commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_alignck" ]; then

@@ -44,12 +44,20 @@ fn generate() -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
         clap_complete::generate(shell, &mut alignck::cli::command(), "alignck", &mut script);
         files.push((docs.join("completions").join(format!("alignck.{shell}")), script));
     }
-    // What is written always has all keys; a key that does not apply is null.
-    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
-    let schema = settings.into_generator().into_root_schema_for::<alignck::json::CheckDocument>();
-    let schema = serde_json::to_string_pretty(&schema).map_err(|error| error.to_string())? + "\n";
-    files.push((docs.join("schema/alignck-check.json"), schema.into_bytes()));
+    for (name, schema) in [
+        ("alignck-check.json", schema_of::<alignck::json::CheckDocument>()),
+        ("alignck-plan.json", schema_of::<alignck::json::PlanDocument>()),
+    ] {
+        let text = serde_json::to_string_pretty(&schema).map_err(|error| error.to_string())? + "\n";
+        files.push((docs.join("schema").join(name), text.into_bytes()));
+    }
     Ok(files)
+}
+
+/// What is written always has all keys; a key that does not apply is null.
+fn schema_of<T: schemars::JsonSchema>() -> schemars::Schema {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// One page for the command and one for each of its words.

@@ -11,6 +11,8 @@ pub mod cli;
 mod exit;
 mod explain;
 pub mod json;
+mod plan;
+mod scripts;
 mod settings;
 mod targets;
 mod text;
@@ -19,6 +21,7 @@ mod text;
 pub fn run() -> ExitCode {
     let exit = match cli::parse().and_then(settings::Action::try_from) {
         Ok(settings::Action::Check(check)) => check::run(&check),
+        Ok(settings::Action::Plan(plan)) => plan::run(&plan),
         Ok(settings::Action::Explain(code)) => explain::run(code),
         Err(usage) => usage.exit(),
     };

@@ -4,15 +4,19 @@ use std::path::PathBuf;
 
 use align_core::check::{Code, Options};
 use align_core::device::linux::Host;
+use align_core::plan::{Align, TableKind};
 use align_core::topology::Reported;
 use align_core::units::{PhysicalSize, Size};
 use clap::error::ErrorKind;
 
-use crate::cli::{self, CheckArgs, Cli, Command, FailOnArg};
+use crate::cli::{
+    self, AlignArg, CheckArgs, Cli, Command, FailOnArg, MediumArgs, OutputArg, PlanArgs, TableArg, Word,
+};
 
 /// What was asked for.
 pub(crate) enum Action {
     Check(CheckSettings),
+    Plan(PlanSettings),
     /// A code, or all of them.
     Explain(Option<Code>),
 }
@@ -23,6 +27,28 @@ pub(crate) struct CheckSettings {
     pub(crate) options: Options,
     pub(crate) format: Format,
     pub(crate) fail_on: FailOn,
+}
+
+pub(crate) struct PlanSettings {
+    pub(crate) disk: Option<PathBuf>,
+    pub(crate) host: Host,
+    pub(crate) options: Options,
+    pub(crate) partitions: Vec<WantedText>,
+    /// `None`: that of the disk.
+    pub(crate) table: Option<TableKind>,
+    pub(crate) align: Align,
+    pub(crate) primaries: Option<u32>,
+    /// `None`: as large as needed.
+    pub(crate) disk_size: Option<u64>,
+    pub(crate) output: OutputArg,
+}
+
+/// A partition of a plan; what its type stands for depends on the table, which the disk may decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WantedText {
+    pub(crate) size: Size,
+    pub(crate) type_: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 pub(crate) enum Disks {
@@ -56,6 +82,7 @@ impl TryFrom<Cli> for Action {
                     word.parse().map(|code| Self::Explain(Some(code))).map_err(|()| unknown_code(&word))
                 }
             },
+            Some(Command::Plan(plan)) => PlanSettings::try_from(plan).map(Self::Plan),
             Some(Command::Check(check)) => CheckSettings::try_from(check).map(Self::Check),
             None => CheckSettings::try_from(cli.check).map(Self::Check),
         }
@@ -69,20 +96,11 @@ impl TryFrom<CheckArgs> for CheckSettings {
         if args.disks.iter().filter(|disk| disk.as_os_str() == "-").count() > 1 {
             return Err(usage("standard input (-) can be checked only once"));
         }
-        let mut pretend = Reported::default();
-        for pair in args.topology.iter().flat_map(|list| list.split(',')) {
-            set(&mut pretend, pair).map_err(|reason| usage(format!("--topology {pair}: {reason}")))?;
-        }
-        let physical = args
-            .physical_sector
-            .map(|text| {
-                physical_size(&text).map_err(|reason| usage(format!("--physical-sector {text}: {reason}")))
-            })
-            .transpose()?;
+        let (host, options) = medium(args.medium)?;
         Ok(Self {
             disks: if args.all { Disks::All } else { Disks::Named(args.disks) },
-            host: args.sysroot.map_or_else(Host::here, Host::recorded),
-            options: Options { pretend, physical },
+            host,
+            options,
             format: if args.json { Format::Json } else { Format::Text { verbose: args.verbose } },
             fail_on: match args.fail_on {
                 FailOnArg::Misaligned => FailOn::Misaligned,
@@ -91,6 +109,119 @@ impl TryFrom<CheckArgs> for CheckSettings {
             },
         })
     }
+}
+
+impl TryFrom<PlanArgs> for PlanSettings {
+    type Error = clap::Error;
+
+    fn try_from(args: PlanArgs) -> Result<Self, clap::Error> {
+        let (host, options) = medium(args.medium)?;
+        let (disk, partitions) = words(&args.words).map_err(usage)?;
+        if disk.is_some() && args.disk_size.is_some() {
+            return Err(usage("--disk-size is for a plan without a disk; the disk has a size of its own"));
+        }
+        let size_of = |option: &str, text: Option<String>| {
+            text.map(|text| bytes(&text).map_err(|reason| usage(format!("{option} {text}: {reason}"))))
+                .transpose()
+        };
+        let grain = size_of("--grain", args.grain)?;
+        let align = match (args.align, grain) {
+            (AlignArg::Minimal, Some(_)) => {
+                return Err(usage(
+                    "--align minimal uses the physical sectors; leave it out to give a --grain",
+                ));
+            }
+            (AlignArg::Minimal, None) => Align::Minimal,
+            (AlignArg::Optimal, Some(grain)) => Align::Grain(grain),
+            (AlignArg::Optimal, None) => Align::Optimal,
+        };
+        Ok(Self {
+            disk,
+            host,
+            options,
+            partitions,
+            table: args.table.map(|table| match table {
+                TableArg::Gpt => TableKind::Gpt,
+                TableArg::Mbr => TableKind::Mbr,
+            }),
+            align,
+            primaries: args.primaries,
+            disk_size: size_of("--disk-size", args.disk_size)?,
+            output: if args.json { OutputArg::Json } else { args.output },
+        })
+    }
+}
+
+/// Where disks are looked for, and what they are taken for.
+fn medium(args: MediumArgs) -> Result<(Host, Options), clap::Error> {
+    let mut pretend = Reported::default();
+    for pair in args.topology.iter().flat_map(|list| list.split(',')) {
+        set(&mut pretend, pair).map_err(|reason| usage(format!("--topology {pair}: {reason}")))?;
+    }
+    let physical = args
+        .physical_sector
+        .map(|text| {
+            physical_size(&text).map_err(|reason| usage(format!("--physical-sector {text}: {reason}")))
+        })
+        .transpose()?;
+    Ok((args.sysroot.map_or_else(Host::here, Host::recorded), Options { pretend, physical }))
+}
+
+/// The disk and the partitions of a plan, each as often as the xN behind it says.
+fn words(words: &[Word]) -> Result<(Option<PathBuf>, Vec<WantedText>), String> {
+    let mut disk = None;
+    let mut partitions: Vec<WantedText> = Vec::new();
+    let mut repeatable = false;
+    for word in words {
+        match word {
+            Word::Size(text) => {
+                partitions.push(wanted(text)?);
+                repeatable = true;
+                continue;
+            }
+            Word::Operand(text) => match repeats(text) {
+                Some(times) => {
+                    let last = partitions.last().filter(|_| repeatable).cloned();
+                    let last =
+                        last.ok_or_else(|| format!("{text} stands behind no --size that it could repeat"))?;
+                    let times =
+                        times.ok_or_else(|| format!("{text}: ask for a size from x1 to x{MAX_REPEATS}"))?;
+                    partitions.extend(std::iter::repeat_n(last, times.saturating_sub(1)));
+                }
+                None if disk.is_none() => disk = Some(PathBuf::from(text)),
+                None => return Err(format!("{text}: a plan is for one disk")),
+            },
+        }
+        repeatable = false;
+    }
+    Ok((disk, partitions))
+}
+
+/// As often as one size can be repeated; no table holds more.
+const MAX_REPEATS: usize = 1000;
+
+/// The N of an `xN`; an inner `None` when it is no sensible number.
+fn repeats(word: &str) -> Option<Option<usize>> {
+    let digits = word.strip_prefix('x').filter(|digits| !digits.is_empty())?;
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.parse().ok().filter(|times| (1..=MAX_REPEATS).contains(times)))
+}
+
+/// `SIZE[,type=TYPE][,name=NAME]`.
+fn wanted(text: &str) -> Result<WantedText, String> {
+    let mut parts = text.split(',');
+    let size = parts.next().unwrap_or_default().parse().map_err(|error| format!("--size {text}: {error}"))?;
+    let mut wanted = WantedText { size, type_: None, name: None };
+    for part in parts {
+        match part.split_once('=') {
+            Some(("type", type_)) => wanted.type_ = Some(type_.to_owned()),
+            Some(("name", name)) => wanted.name = Some(name.to_owned()),
+            _ => return Err(format!("--size {text}: '{part}' is neither type=TYPE nor name=NAME")),
+        }
+    }
+    Ok(wanted)
 }
 
 /// Takes one `KEY=VALUE` of `--topology`. Impossible sizes are let through: a device can report them too.
@@ -179,6 +310,41 @@ mod tests {
         };
         assert_eq!(reported, Ok(expected));
         assert_eq!(topology("min-io=64K").map(|reported| reported.minimum_io), Ok(Some(65536)));
+    }
+
+    #[test]
+    fn a_size_is_repeated_by_the_word_behind_it() {
+        let typed = [
+            Word::Size("512M,type=esp,name=EFI".into()),
+            Word::Size("10G".into()),
+            Word::Operand("x3".into()),
+            Word::Operand("disk.img".into()),
+            Word::Size("rest".into()),
+        ];
+        let (disk, partitions) = words(&typed).unwrap();
+        assert_eq!(disk, Some(PathBuf::from("disk.img")));
+        let sizes: Vec<_> = partitions.iter().map(|wanted| wanted.size).collect();
+        let ten = Size::Bytes(10 << 30);
+        assert_eq!(sizes, [Size::Bytes(512 << 20), ten, ten, ten, Size::Rest]);
+        assert_eq!(partitions[0].name.as_deref(), Some("EFI"));
+    }
+
+    #[test]
+    fn repeats_without_a_size_or_a_number_are_refused() {
+        let size = Word::Size("1G".into());
+        let operand = |text: &str| Word::Operand(text.into());
+        for (typed, part) in [
+            (vec![operand("x5"), size.clone()], "behind no --size"),
+            (vec![size.clone(), operand("x2"), operand("x2")], "behind no --size"),
+            (vec![size.clone(), operand("x0")], "from x1 to x1000"),
+            (vec![size.clone(), operand("x99999999999999999999")], "from x1 to x1000"),
+            (vec![size, operand("a.img"), operand("b.img")], "one disk"),
+            (vec![Word::Size("1G,kind=esp".into())], "neither type=TYPE nor name=NAME"),
+            (vec![Word::Size("huge".into())], "'huge' is not a size"),
+        ] {
+            let error = words(&typed).unwrap_err();
+            assert!(error.contains(part), "{typed:?}: {error}");
+        }
     }
 
     #[test]

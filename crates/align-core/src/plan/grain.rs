@@ -100,8 +100,8 @@ fn optimal(topology: &Topology, physical: PhysicalSize) -> (u64, GrainReason) {
 /// The least common multiple; `None` for 0 or beyond 64 bits.
 fn lcm(a: u64, b: u64) -> Option<u64> {
     let (mut divisor, mut rest) = (a, b);
-    while rest != 0 {
-        (divisor, rest) = (rest, divisor % rest);
+    while let Some(remainder) = divisor.checked_rem(rest) {
+        (divisor, rest) = (rest, remainder);
     }
     a.checked_div(divisor)?.checked_mul(b).filter(|multiple| *multiple > 0)
 }

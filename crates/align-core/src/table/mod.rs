@@ -146,7 +146,9 @@ fn read_protected(reader: &Reader<'_>, logical: Option<SectorSize>, mbr: Mbr) ->
 fn read_mbr(reader: &Reader<'_>, logical: Option<SectorSize>, mut mbr: Mbr) -> Result<Table, ReadError> {
     let gpt_remains = sector_size::find_primary(reader, logical);
     if !is_table(reader, logical, &mbr) {
-        return Ok(Table::none(logical, recognise_front(reader)?, gpt_remains));
+        // A file system made over the disk often leaves the copy at its end standing.
+        let remains = gpt_remains.or_else(|| sector_size::find_backup(reader, logical));
+        return Ok(Table::none(logical, recognise_front(reader)?, remains));
     }
     let (sector_size, sector_size_basis) = sector_size::of_mbr(reader, logical, &mbr);
     mbr.read_chains(reader, sector_size);

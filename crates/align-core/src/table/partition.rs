@@ -24,7 +24,12 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The size in sectors, `None` when the entry is inverted.
+    /// Whether the entry ends before it begins: such a partition has no size and no sectors.
+    pub fn is_inverted(&self) -> bool {
+        self.last < self.first
+    }
+
+    /// The size in sectors, `None` when the entry is inverted or the size is 2^64.
     pub fn sectors(&self) -> Option<u64> {
         self.first.sectors_through(self.last)
     }
@@ -159,6 +164,7 @@ mod tests {
             id: None,
         };
         assert_eq!(partition.sectors(), None);
+        assert!(partition.is_inverted());
         assert!(!partition.covers(Lba::new(99)));
     }
 }

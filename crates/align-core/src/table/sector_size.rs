@@ -6,6 +6,8 @@ use crate::units::{Lba, SectorSize};
 
 /// How many partitions are probed to find the unit of an MBR.
 const MAX_PROBES: usize = 4;
+/// Partitioners put partitions on whole MiB.
+const MEBIBYTE: u128 = 1 << 20;
 /// The sizes between which an MBR can be in doubt.
 const MBR_SIZES: [SectorSize; 2] = [SectorSize::B512, SectorSize::B4096];
 
@@ -123,8 +125,7 @@ fn damaged_size(reader: &Reader<'_>) -> SectorSize {
     SectorSize::OF_TABLES.into_iter().find(signed).unwrap_or(SectorSize::B512)
 }
 
-/// What speaks for the unit `other` and against `own`. Costs reads only where all partitions would fit the
-/// disk in both units.
+/// What speaks for the unit `other` and against `own`. Costs reads only where the table itself is in doubt.
 fn contradiction(reader: &Reader<'_>, own: SectorSize, other: SectorSize, mbr: &Mbr) -> Option<Evidence> {
     let size = u128::from(reader.size()?);
     let end = |last: Lba, unit: SectorSize| last.position(unit).saturating_add(u128::from(unit.bytes()));
@@ -135,6 +136,9 @@ fn contradiction(reader: &Reader<'_>, own: SectorSize, other: SectorSize, mbr: &
     if let Some((partition, _)) = beyond {
         return Some(Evidence::BeyondDevice { partition });
     }
+    if !suits(mbr, own, other, size) {
+        return None;
+    }
     for (partition, entry) in mbr.ordinary().filter(|(_, entry)| entry.start > 0).take(MAX_PROBES) {
         if probe(reader, entry.first(), own, entry.is_extended()).is_some() {
             return None;
@@ -144,6 +148,15 @@ fn contradiction(reader: &Reader<'_>, own: SectorSize, other: SectorSize, mbr: &
         }
     }
     None
+}
+
+/// Whether a table that fits the disk in both units looks as if it were written in `other`. Seen in smaller sectors
+/// such a table always does; seen in larger ones it should fill most of the disk, or begin on whole MiB only there.
+fn suits(mbr: &Mbr, own: SectorSize, other: SectorSize, size: u128) -> bool {
+    let furthest = mbr.ordinary().map(|(_, entry)| entry.last().position(other)).max().unwrap_or(0);
+    let on_mebibytes =
+        |unit| mbr.ordinary().all(|(_, entry)| entry.first().position(unit).is_multiple_of(MEBIBYTE));
+    other < own || furthest >= size.div_euclid(2) || (on_mebibytes(other) && !on_mebibytes(own))
 }
 
 /// What a partition at `first` holds in this unit, and at which byte.

@@ -87,7 +87,9 @@ impl Topology {
                 (claimed.max(PhysicalSize::B4096), Basis::Assumed)
             }
             None if claimed > PhysicalSize::B512 => (claimed, Basis::Reported),
-            None if believes_512(reported, capacity) => (claimed, Basis::Reported),
+            None if said.is_some() && credible.is_some() && believes_512(reported, capacity) => {
+                (claimed, Basis::Reported)
+            }
             None => (PhysicalSize::B4096, Basis::Assumed),
         };
 
@@ -127,8 +129,7 @@ impl Topology {
 fn believes_512(reported: &Reported, capacity: Option<u64>) -> bool {
     let small = capacity.is_some_and(|capacity| capacity < LARGEST_BELIEVED_512);
     let rotates = reported.rpm.is_some_and(|rpm| rpm >= SLOWEST_ROTATION);
-    let claims = reported.logical.is_some() && reported.physical.is_some();
-    claims && small && rotates
+    small && rotates
 }
 
 fn judge_offset(reported: Option<i64>, logical: SectorSize) -> (u64, OffsetVerdict) {

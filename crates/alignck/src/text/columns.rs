@@ -1,91 +1,78 @@
 use std::io::{self, Write};
 
-use align_core::check::{PartitionReport, Report, Verdict};
-use align_core::table::PartitionKind;
-use align_core::units::{ByteCount, SectorSize};
-
-use super::{BAD, DOUBTFUL, FAINT, HEADING, INDENT, plain};
 use anstyle::Style;
 
-const TITLES: [&str; 8] = ["Nr", "Start", "End", "Size", "Type", "Verdict", "Off by", "Name"];
-/// The columns of numbers are flushed right.
-const RIGHT: [bool; 8] = [true, true, true, true, false, false, true, false];
-const TYPE: usize = 4;
-const NAME: usize = 7;
-/// The name has its column from this width of the terminal on.
-const WIDTH_WITH_NAMES: usize = 100;
+use super::{HEADING, INDENT};
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    title: &'static str,
+    /// Numbers are flushed right.
+    right: bool,
+    /// Gives way, down to a readable rest, where the table is too wide.
+    shrinks: bool,
+}
+
 const GAP: &str = "  ";
+/// What is left of a column that gives way.
+const LEAST: usize = 8;
 
-/// Prints the partitions as a table no wider than `width`, unless the numbers themselves are.
-pub(super) fn write(out: &mut dyn Write, report: &Report, width: usize) -> io::Result<()> {
-    let unit = report.table.sector_size.unwrap_or(report.topology.logical);
-    let has_names = report
-        .partitions
-        .iter()
-        .any(|partition| !partition.partition.name.as_ref().is_none_or(String::is_empty));
-    let columns = if has_names && width >= WIDTH_WITH_NAMES { TITLES.len() } else { NAME };
-    let rows: Vec<[String; 8]> = report.partitions.iter().map(|partition| cells(partition, unit)).collect();
-    let mut widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            let cells = rows.iter().map(|row| textwrap::core::display_width(&row[column]));
-            cells.chain([TITLES[column].len()]).max().unwrap_or(0)
-        })
-        .collect();
-    shrink(&mut widths, width);
+impl Column {
+    pub(super) const fn left(title: &'static str) -> Self {
+        Self { title, right: false, shrinks: false }
+    }
 
-    let titles: Vec<String> = TITLES.iter().map(ToString::to_string).collect();
-    writeln!(out, "{INDENT}{HEADING}{}{HEADING:#}", line(&titles, &widths))?;
-    for (row, partition) in rows.iter().zip(&report.partitions) {
-        let style = match partition.verdict {
-            Verdict::Misaligned => BAD,
-            Verdict::Suboptimal | Verdict::Unknown => DOUBTFUL,
-            Verdict::Exempt => FAINT,
-            Verdict::Aligned => Style::new(),
-        };
-        writeln!(out, "{INDENT}{style}{}{style:#}", line(row, &widths))?;
+    pub(super) const fn right(title: &'static str) -> Self {
+        Self { title, right: true, shrinks: false }
+    }
+
+    pub(super) const fn shrinking(title: &'static str) -> Self {
+        Self { title, right: false, shrinks: true }
+    }
+}
+
+/// Prints rows as a table no wider than `width`, unless the numbers themselves are. `style` is that of a row.
+pub(super) fn print(
+    out: &mut dyn Write,
+    columns: &[Column],
+    rows: &[Vec<String>],
+    width: usize,
+    style: impl Fn(usize) -> Style,
+) -> io::Result<()> {
+    let widths = widths(columns, rows, width);
+    let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
+    writeln!(out, "{INDENT}{HEADING}{}{HEADING:#}", line(columns, &titles, &widths))?;
+    for (index, row) in rows.iter().enumerate() {
+        let style = style(index);
+        writeln!(out, "{INDENT}{style}{}{style:#}", line(columns, row, &widths))?;
     }
     Ok(())
 }
 
-fn cells(report: &PartitionReport, unit: SectorSize) -> [String; 8] {
-    let partition = &report.partition;
-    let size = partition.sectors().map(|sectors| u128::from(sectors) * u128::from(unit.bytes()));
-    let type_ = match (partition.type_.name(), partition.type_.code()) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(code)) => code,
-        (None, None) => "not known".to_owned(),
-    };
-    [
-        partition.number.to_string(),
-        partition.first.to_string(),
-        partition.last.to_string(),
-        size.map_or("inverted".to_owned(), |size| ByteCount::new(size).to_string()),
-        if partition.kind == PartitionKind::Extended { "(container)".to_owned() } else { type_ },
-        report.verdict.word().to_owned(),
-        if report.remainder == 0 { "-".to_owned() } else { format!("{} B", report.remainder) },
-        plain(partition.name.as_deref().unwrap_or_default()),
-    ]
-}
-
-/// Takes from the name and the type what does not fit, down to a readable rest.
-fn shrink(widths: &mut [usize], width: usize) {
-    let total: usize =
-        INDENT.len() + widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+fn widths(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<usize> {
+    let natural = columns.iter().enumerate().map(|(index, column)| {
+        let cells =
+            rows.iter().filter_map(|row| row.get(index)).map(|cell| textwrap::core::display_width(cell));
+        cells.chain([column.title.len()]).max().unwrap_or(0)
+    });
+    let mut widths: Vec<usize> = natural.collect();
+    let total = INDENT.len() + widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
     let mut excess = total.saturating_sub(width);
-    for column in [NAME, TYPE] {
-        if let Some(cell) = widths.get_mut(column) {
-            let spare = cell.saturating_sub(8).min(excess);
-            *cell -= spare;
-            excess -= spare;
-        }
+    // The last gives way first.
+    for (cell, _) in widths.iter_mut().zip(columns).rev().filter(|(_, column)| column.shrinks) {
+        let spare = cell.saturating_sub(LEAST).min(excess);
+        *cell -= spare;
+        excess -= spare;
     }
+    widths
 }
 
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded = cells.iter().zip(widths).zip(RIGHT).map(|((cell, width), right)| {
+fn line(columns: &[Column], cells: &[String], widths: &[usize]) -> String {
+    let padded = columns.iter().zip(cells).zip(widths).map(|((column, cell), width)| {
         let cell = cut(cell, *width);
         let space = " ".repeat(width.saturating_sub(textwrap::core::display_width(&cell)));
-        if right { space + &cell } else { cell + &space }
+        if column.right { space + &cell } else { cell + &space }
     });
     padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
 }

@@ -14,6 +14,8 @@ use anstyle::{AnsiColor, Style};
 mod columns;
 mod grid;
 mod map;
+mod partitions;
+mod plan;
 
 /// The width where there is no terminal.
 const USUAL_WIDTH: usize = 80;
@@ -75,9 +77,11 @@ impl Page {
         }
         if !report.partitions.is_empty() {
             writeln!(out)?;
-            columns::write(out, report, self.width)?;
+            partitions::write(out, report, self.width)?;
             writeln!(out)?;
-            map::write(out, report, self.width)?;
+            if let Some(size) = report.size {
+                map::write(out, &partitions::stretches(report), size.into(), self.width)?;
+            }
             grid::write(out, report)?;
         }
         self.findings(out, &report.findings)?;

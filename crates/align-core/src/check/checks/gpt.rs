@@ -53,7 +53,7 @@ fn copies(subject: &Subject<'_>, gpt: &Gpt) -> Vec<Finding> {
             let difference = difference(primary, backup);
             difference.into_iter().chain(misplaced(gpt, backup)).collect()
         }
-        (Ok(_), Err(CopyFault::NotSeen)) if !end_seen => Vec::new(),
+        (Ok(_) | Err(CopyFault::NotSeen), Err(CopyFault::NotSeen)) if !end_seen => Vec::new(),
         (Ok(_), Err(fault @ CopyFault::PastEnd { .. })) => vec![backup_bad(fault, BRING_BACK)],
         (Ok(_), Err(fault)) => vec![backup_bad(fault, RESTORE_BACKUP)],
         (Err(fault), Ok(backup)) => {
@@ -208,7 +208,7 @@ fn outside_usable(subject: &Subject<'_>, header: &GptHeader) -> Vec<Finding> {
     let outside = |first: Lba, last: Lba| first < header.first_usable || last > header.last_usable;
     subject
         .bare_partitions()
-        .filter(|partition| partition.sectors().is_some() && outside(partition.first, partition.last))
+        .filter(|partition| !partition.is_inverted() && outside(partition.first, partition.last))
         .map(|partition| {
             Finding::partition(
                 Code::GptOutsideUsable,

@@ -7,6 +7,9 @@ use crate::table::gpt::GptHeader;
 use crate::table::{Mbr, Partition, PartitionKind, PartitionType, SectorSizeBasis, Table};
 use crate::units::SectorSize;
 
+/// The sanity word of a Solaris x86 label, 12 bytes into the second sector of its partition.
+const SOLARIS_MAGIC: [u8; 4] = 0x600D_DEEE_u32.to_le_bytes();
+const SOLARIS_MAGIC_AT: u64 = 512 + 12;
 /// How many differences a message names.
 const MAX_NAMED: usize = 4;
 
@@ -54,6 +57,8 @@ fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec
     let mut differences = Vec::new();
     for partition in table.partitions.iter().filter(|partition| kernel_takes(subject, partition)) {
         match known.get(&partition.number) {
+            // Nothing is accessed through a container; small ones do not fit every kernel.
+            None if partition.kind == PartitionKind::Extended => {}
             None => missing.push(partition.number.to_string()),
             Some(known) => differences.extend(difference(partition, known, table.sector_size)),
         }
@@ -67,7 +72,7 @@ fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec
         differences.insert(0, format!("{named} not known to it"));
     }
     let extra = known.values().filter(|known| table.partition(known.number).is_none());
-    let extra = extra.filter(|known| !nested(known, table));
+    let extra = extra.filter(|known| !nested(subject, known, table));
     differences
         .extend(extra.map(|known| format!("it has a partition {} that the table lacks", known.number)));
     differences
@@ -77,7 +82,7 @@ fn differences(subject: &Subject<'_>, table: &Table, kernel: &KernelView) -> Vec
 /// leaves the disk, which it drops or cuts.
 fn kernel_takes(subject: &Subject<'_>, partition: &Partition) -> bool {
     let on_disk = subject.disk_sectors().is_none_or(|sectors| partition.last.number() < sectors);
-    partition.sectors().is_some() && on_disk
+    !partition.is_inverted() && on_disk
 }
 
 fn difference(partition: &Partition, known: &KernelPartition, unit: SectorSize) -> Option<String> {
@@ -104,13 +109,24 @@ fn difference(partition: &Partition, known: &KernelPartition, unit: SectorSize) 
 
 /// Whether a partition of the kernel's is one inside a partition of the table: the kernel also reads the tables
 /// of Unix systems there (`block/partitions/msdos.c`: Unixware, Minix, Solaris, the BSDs).
-fn nested(known: &KernelPartition, table: &Table) -> bool {
+fn nested(subject: &Subject<'_>, known: &KernelPartition, table: &Table) -> bool {
     let start = u128::from(known.start_512) * 512;
+    let end = start + u128::from(known.size_512) * 512;
     table.partitions.iter().any(|partition| {
-        let has_own_table =
-            matches!(partition.type_, PartitionType::Mbr(0x63 | 0x81 | 0x82 | 0xA5 | 0xA6 | 0xA9 | 0xBF));
-        let inside = partition.start_position(table.sector_size) <= start
-            && start < partition.end_position(table.sector_size);
-        has_own_table && inside
+        let has_own_table = match partition.type_ {
+            PartitionType::Mbr(0x63 | 0x81 | 0xA5 | 0xA6 | 0xA9) => true,
+            // Solaris shares its type with Linux swap.
+            PartitionType::Mbr(0x82 | 0xBF) => has_solaris_label(subject, partition, table.sector_size),
+            _ => false,
+        };
+        let outer = (partition.start_position(table.sector_size), partition.end_position(table.sector_size));
+        has_own_table && outer.0 <= start && end <= outer.1
     })
+}
+
+/// Whether the second sector of a partition is the label of Solaris, by its magic.
+fn has_solaris_label(subject: &Subject<'_>, partition: &Partition, unit: SectorSize) -> bool {
+    let offset = partition.first.checked_byte(unit).and_then(|start| start.checked_add(SOLARIS_MAGIC_AT));
+    let magic = subject.reader.zip(offset).and_then(|(reader, offset)| reader.read(offset, 4).ok());
+    magic.is_some_and(|magic| *magic == SOLARIS_MAGIC)
 }

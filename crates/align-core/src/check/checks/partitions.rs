@@ -17,7 +17,7 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
 
 fn one(subject: &Subject<'_>, partition: &Partition) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if partition.sectors().is_none() {
+    if partition.is_inverted() {
         findings.push(Finding::partition(
             Code::PartitionInverted,
             partition.number,
@@ -47,7 +47,9 @@ fn one(subject: &Subject<'_>, partition: &Partition) -> Vec<Finding> {
 /// cover on purpose.
 fn over_table(subject: &Subject<'_>, partition: &Partition) -> Option<Finding> {
     let gpt = subject.table?.gpt.as_ref()?;
-    partition.sectors()?;
+    if partition.is_inverted() {
+        return None;
+    }
     let meets = |first: Lba, last: Lba| partition.first <= last && first <= partition.last;
     let covers = |header: &GptHeader| {
         meets(header.my_lba, header.my_lba)
@@ -70,7 +72,7 @@ fn overlaps(subject: &Subject<'_>) -> Vec<Finding> {
     let is_mbr = subject.table.is_some_and(|table| table.label == Label::Mbr);
     let mut order: Vec<&Partition> = subject
         .bare_partitions()
-        .filter(|partition| partition.sectors().is_some())
+        .filter(|partition| !partition.is_inverted())
         // Isohybrid images have an entry from LBA 0 over all others on purpose.
         .filter(|partition| !(is_mbr && partition.first == Lba::ZERO))
         .collect();

@@ -123,7 +123,7 @@ fn end_off_physical(subject: &Subject<'_>, report: &PartitionReport) -> Option<F
     let partition = &report.partition;
     let grid = subject.topology.physical_grid();
     let end = partition.end_position(subject.unit);
-    if partition.type_.is_exempt() || partition.sectors().is_none() || grid.contains(end) {
+    if partition.type_.is_exempt() || partition.is_inverted() || grid.contains(end) {
         return None;
     }
     Some(Finding::partition(

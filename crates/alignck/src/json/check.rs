@@ -1,4 +1,4 @@
-//! The JSON document of a check. Programs depend on its keys: they are added, never renamed.
+//! The document of a check.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,6 +10,8 @@ use align_core::topology::{OffsetVerdict, Reported, Topology};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::write_indented;
 
 /// `alignck check --json`.
 #[derive(Debug, Serialize)]
@@ -220,11 +222,6 @@ impl Sink<'_> {
     pub(crate) fn error(&mut self, path: &Path, error: &Error) {
         self.errors.push(ErrorDocument { path: path.display().to_string(), message: error.to_string() });
     }
-}
-
-fn write_indented(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
-    out.write_all(text.replace('\n', &format!("\n{indent}")).as_bytes())
 }
 
 impl From<&Report> for DiskDocument {
