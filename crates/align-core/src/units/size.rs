@@ -168,9 +168,14 @@ fn too_large() -> String {
 
 /// The text as an error may repeat it: short, and without characters that steer a terminal.
 fn quotable(text: &str) -> String {
-    let mut quoted: String = text.chars().take(MAX_QUOTED).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MAX_QUOTED).is_some() {
-        quoted.push_str("...");
+    let mut quoted = String::new();
+    for letter in text.chars() {
+        // Counted as printed: an escape is longer than what it stands for.
+        if quoted.len() >= MAX_QUOTED {
+            quoted.push_str("...");
+            break;
+        }
+        quoted.extend(letter.escape_debug());
     }
     quoted
 }
