@@ -6,6 +6,7 @@ mod bodies;
 use std::fs;
 use std::path::Path;
 
+#[allow(clippy::print_stdout, reason = "the last name printed is that of the input that failed")]
 fn replay(target: &str, least: usize, body: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut inputs = 0;
