@@ -136,7 +136,7 @@ fn what_makes_no_sense_is_named() {
 fn an_mbr_ends_where_32_bits_do() {
     let three_tib = disk(6 << 30);
     let layout = Request::new(TableKind::Mbr, [Size::Rest]).lay_out(&three_tib).unwrap();
-    assert!(layout.partitions[0].last.number() <= u64::from(u32::MAX) - 1);
+    assert!(layout.partitions[0].last.number() < u64::from(u32::MAX));
     let too_large = Request::new(TableKind::Mbr, [Size::Bytes(5 << 39)]).lay_out(&three_tib).unwrap_err();
     assert!(matches!(too_large, PlanError::DoesNotFit { .. }));
 }
@@ -219,11 +219,11 @@ fn check(layout: &Layout, request: &Request, medium: &Medium) {
         let size = (last - first + 1) * unit;
         match planned.asked {
             Some(Size::Bytes(bytes)) => {
-                assert!((0..physical).contains(&(size - i128::from(bytes))), "{planned:?}")
+                assert!((0..physical).contains(&(size - i128::from(bytes))), "{planned:?}");
             }
             Some(Size::Sectors(sectors)) => assert_eq!(size, i128::from(sectors) * unit),
             Some(Size::Rest) | None => {
-                assert_eq!(((last + 1) * unit - offset).rem_euclid(grain), 0, "{planned:?}")
+                assert_eq!(((last + 1) * unit - offset).rem_euclid(grain), 0, "{planned:?}");
             }
             Some(Size::MilliPercent(_)) => assert_eq!(size % physical, 0),
         }
