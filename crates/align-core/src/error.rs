@@ -20,7 +20,7 @@ enum ErrorKind {
     Unusable { path: PathBuf, reason: String },
     #[error("{}: this is {name}, not a disk: {remedy}", path.display())]
     Container { path: PathBuf, name: &'static str, remedy: &'static str },
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}; the drive or its connection is failing: copy it with ddrescue before anything else", path.display())]
     Read { path: PathBuf, source: ReadError },
     #[error("the list of disks in {} could not be read: {source}", path.display())]
     List { path: PathBuf, source: io::Error },
@@ -71,6 +71,9 @@ fn is_permission(source: &io::Error) -> bool {
 
 fn explain_open(source: &io::Error) -> String {
     let remedy = match source.kind() {
+        io::ErrorKind::PermissionDenied if nix::unistd::geteuid().is_root() => {
+            "; not even root may: it is locked, or kept from this container"
+        }
         io::ErrorKind::PermissionDenied => "; reading it needs root: try again with sudo",
         io::ErrorKind::NotFound => "; `lsblk` lists the disks of this machine",
         _ => "",

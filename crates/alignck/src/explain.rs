@@ -26,7 +26,7 @@ fn list(out: &mut impl Write) -> io::Result<()> {
     for code in Code::ALL {
         let title =
             page(*code).lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-        writeln!(out, "{:<8} {code:<28} {title}", code.severity().word())?;
+        writeln!(out, "{:<8}{code}\n{}", code.severity().word(), textwrap::indent(title, "        "))?;
     }
     Ok(())
 }
@@ -55,6 +55,7 @@ pages! {
     HintImplausible = "hint-implausible";
     StackMisaligned = "stack-misaligned";
     AlignmentOffsetInvalid = "alignment-offset-invalid";
+    ReadError = "read-error";
     KernelSourcesDisagree = "kernel-sources-disagree";
     WholeDiskOffPhysical = "whole-disk-off-physical";
     KernelTableStale = "kernel-table-stale";

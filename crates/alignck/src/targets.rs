@@ -95,7 +95,9 @@ fn check_one(
     // Two partitions of one disk ask for it twice.
     if disk.given_partition().is_some() || disk.kernel().is_some() {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if !seen.insert(disk.path().to_owned()) {
+        // Links lead to the same disk too.
+        let path = std::fs::canonicalize(disk.path()).unwrap_or_else(|_| disk.path().to_owned());
+        if !seen.insert(path) {
             return None;
         }
     }

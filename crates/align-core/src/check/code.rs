@@ -87,6 +87,8 @@ codes! {
     KernelTableStale = "kernel-table-stale", Warning, Ok;
     /// The table could not be read; only what the kernel shows is judged.
     TableNotRead = "table-not-read", Warning, Unknown;
+    /// Part of the disk could not be read, and a table may have been there.
+    ReadError = "read-error", Error, Unknown;
     /// The end of the image was not seen.
     EndNotSeen = "end-not-seen", Info, Unknown;
     /// The table is written in another sector size than the device has.

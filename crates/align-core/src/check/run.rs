@@ -63,11 +63,15 @@ fn read_table(disk: &Disk, reader: &Reader<'_>, logical: Option<SectorSize>) -> 
         ReadError::NotSeen { .. } => Error::unusable(path, "nothing arrived on standard input"),
         other => Error::read(path, other),
     })?;
+    let front = front.bytes;
     if let Some(container) = content::recognise_container(&front) {
         return Err(Error::container(path, container.name, container.remedy));
     }
     if front.len() < SECTOR_LEN {
         let reason = match front.len() {
+            0 if disk.source() == Source::Block => {
+                return Err(Error::unusable(path, "has no medium, or none of any size"));
+            }
             0 => "is empty".to_owned(),
             len => format!("has only {len} bytes, less than one sector of {SECTOR_LEN}"),
         };
@@ -194,12 +198,13 @@ fn status(table: Option<&Table>, partitions: &[PartitionReport]) -> Status {
     let broken_chain = table
         .and_then(|table| table.mbr.as_ref())
         .is_some_and(|mbr| mbr.chains.iter().any(|chain| chain.fault.is_some()));
+    let unread = table.is_some_and(|table| table.unread_front.is_some());
     let cut_short = table.and_then(|table| table.gpt.as_ref()).is_some_and(|gpt| gpt.truncated);
     if unreadable_gpt || ambiguous {
         return Status::Unknown;
     }
     match Status::of(partitions.iter().map(|report| report.verdict)) {
-        Status::Aligned | Status::Unpartitioned if broken_chain || cut_short => Status::Unknown,
+        Status::Aligned | Status::Unpartitioned if broken_chain || unread || cut_short => Status::Unknown,
         status => status,
     }
 }

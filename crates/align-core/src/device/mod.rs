@@ -31,7 +31,7 @@ pub use disk::{Disk, Source};
 pub use fault::FaultDevice;
 pub use file::FileDevice;
 pub use memory::MemoryDevice;
-pub use reader::Reader;
+pub use reader::{Front, Reader};
 pub use stream::StreamDevice;
 
 /// Positional reads and writes, and a barrier.

@@ -19,6 +19,14 @@ pub struct Reader<'a> {
     tail: OnceCell<Window>,
 }
 
+/// The first bytes of a disk.
+pub struct Front<'r> {
+    /// As many as there are.
+    pub bytes: Cow<'r, [u8]>,
+    /// Why there are no more, when the medium failed.
+    pub fault: Option<ReadError>,
+}
+
 struct Window {
     start: u64,
     bytes: Vec<u8>,
@@ -56,18 +64,22 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(bytes))
     }
 
-    /// As many of the first `len` bytes as the disk has and can be read.
+    /// As many of the first `len` bytes as the disk has and can be read; where the medium fails, the first sector
+    /// and why there are no more.
     ///
     /// # Errors
     /// When not even the first 512 bytes can be read for another reason than the disk's end.
-    pub fn front(&self, len: usize) -> Result<Cow<'_, [u8]>, ReadError> {
+    pub fn front(&self, len: usize) -> Result<Front<'_>, ReadError> {
+        let whole = |bytes| Front { bytes, fault: None };
         let len = self.size().map_or(len, |size| usize::try_from(size).map_or(len, |size| size.min(len)));
         match self.read(0, len) {
             Err(ReadError::NotSeen { seen, .. }) if seen > 0 => {
-                self.read(0, usize::try_from(seen).map_or(len, |seen| seen.min(len)))
+                self.read(0, usize::try_from(seen).map_or(len, |seen| seen.min(len))).map(whole)
             }
-            Err(ReadError::Io { .. }) if len > 512 => self.read(0, 512),
-            other => other,
+            Err(fault @ ReadError::Io { .. }) if len > 512 => {
+                Ok(Front { bytes: self.read(0, 512)?, fault: Some(fault) })
+            }
+            other => other.map(whole),
         }
     }
 
@@ -138,17 +150,17 @@ mod tests {
         assert!(reader.read(0, 512).is_ok());
         assert!(reader.read(512, 512).is_err());
         assert!(reader.read(1024, 16384).is_ok());
-        assert_eq!(reader.front(4096).unwrap().len(), 512);
+        assert_eq!(reader.front(4096).unwrap().bytes.len(), 512);
     }
 
     #[test]
     fn small_disks_and_short_pipes_give_what_they_have() {
         let disk = MemoryDevice::new(1000);
-        assert_eq!(Reader::new(&disk).front(4096).unwrap().len(), 1000);
+        assert_eq!(Reader::new(&disk).front(4096).unwrap().bytes.len(), 1000);
         assert!(Reader::new(&disk).read(512, 512).is_err());
         let pipe = StreamDevice::new(&[9_u8; 700][..]);
         let reader = Reader::new(&pipe);
-        assert_eq!(reader.front(4096).unwrap().len(), 700);
+        assert_eq!(reader.front(4096).unwrap().bytes.len(), 700);
         assert_eq!(reader.read(512, 188).unwrap().len(), 188);
         assert!(reader.read(512, 189).is_err());
     }

@@ -82,6 +82,8 @@ pub struct Table {
     /// What the disk holds as a whole, as far as its first sectors show: a file system without a table, or
     /// the ISO 9660 of a hybrid image.
     pub content: Option<Content>,
+    /// Why not all of the front could be read that was looked at for want of a table.
+    pub unread_front: Option<String>,
 }
 
 impl Table {
@@ -104,12 +106,17 @@ impl Table {
         self.partitions.iter().find(|partition| partition.number == number)
     }
 
+    /// Whether this is the image of an optical disc that is a disk too.
+    pub fn is_isohybrid(&self) -> bool {
+        self.label != Label::None && self.content.is_some_and(|content| content.kind == Kind::Optical)
+    }
+
     /// How many whole sectors of the table's unit the disk has.
     pub fn disk_sectors(&self, reader: &Reader<'_>) -> Option<u64> {
         Some(reader.size()?.div_euclid(self.sector_size.bytes()))
     }
 
-    fn none(logical: Option<SectorSize>, content: Option<Content>, remains: Option<SectorSize>) -> Self {
+    fn none(logical: Option<SectorSize>, (content, unread_front): Seen, remains: Option<SectorSize>) -> Self {
         Self {
             label: Label::None,
             sector_size: logical.unwrap_or(SectorSize::B512),
@@ -119,10 +126,11 @@ impl Table {
             gpt: None,
             gpt_remains: remains,
             content,
+            unread_front,
         }
     }
 
-    fn gpt(gpt: Gpt, sector_size_basis: SectorSizeBasis, mbr: Option<Mbr>) -> Self {
+    fn gpt(gpt: Gpt, sector_size_basis: SectorSizeBasis, mbr: Option<Mbr>, content: Option<Content>) -> Self {
         Self {
             label: Label::Gpt,
             sector_size: gpt.sector_size,
@@ -131,7 +139,8 @@ impl Table {
             mbr,
             gpt: Some(gpt),
             gpt_remains: None,
-            content: None,
+            content,
+            unread_front: None,
         }
     }
 }
@@ -139,7 +148,12 @@ impl Table {
 /// A protective entry in sector 0: the GPT counts, whatever its state.
 fn read_protected(reader: &Reader<'_>, logical: Option<SectorSize>, mbr: Mbr) -> Table {
     let located = sector_size::locate_gpt(reader, logical);
-    Table::gpt(located.gpt, located.basis, Some(mbr))
+    // Whoever used the whole disk later may have overwritten the primary copy.
+    let content = match located.gpt.primary {
+        Ok(_) => hybrid_iso(reader),
+        Err(_) => recognise_front(reader).ok().and_then(|(content, _)| content),
+    };
+    Table::gpt(located.gpt, located.basis, Some(mbr), content)
 }
 
 /// The signature 55AA in sector 0 and no protective entry: an MBR, or the boot sector of a file system.
@@ -154,7 +168,8 @@ fn read_mbr(reader: &Reader<'_>, logical: Option<SectorSize>, mut mbr: Mbr) -> R
     mbr.read_chains(reader, sector_size);
     let partitions = mbr.partitions();
     // A boot loader in the first sector of a file system leaves an empty table behind it.
-    let content = if partitions.is_empty() { recognise_front(reader)? } else { hybrid_iso(reader) };
+    let (content, unread_front) =
+        if partitions.is_empty() { recognise_front(reader)? } else { (hybrid_iso(reader), None) };
     Ok(Table {
         label: Label::Mbr,
         sector_size,
@@ -164,25 +179,26 @@ fn read_mbr(reader: &Reader<'_>, logical: Option<SectorSize>, mut mbr: Mbr) -> R
         gpt: None,
         gpt_remains,
         content,
+        unread_front,
     })
 }
 
 /// No signature in sector 0: a GPT whose protective MBR is lost, or no table.
 fn read_without_mbr(reader: &Reader<'_>, logical: Option<SectorSize>) -> Result<Table, ReadError> {
-    let content = recognise_front(reader)?;
+    let seen = recognise_front(reader)?;
     let primary = sector_size::find_primary(reader, logical);
     let backup_only = || primary.is_none().then(|| sector_size::find_backup(reader, logical)).flatten();
     let Some(size) = primary.or_else(backup_only) else {
-        return Ok(Table::none(logical, content, None));
+        return Ok(Table::none(logical, seen, None));
     };
     let located = sector_size::locate_gpt(reader, logical);
     // A file system that was made over the disk leaves parts of the old GPT standing: only a whole primary
     // copy is stronger evidence than what begins at byte 0.
     let whole_primary = located.gpt.primary.is_ok();
-    if whole_primary || (content.is_none() && located.gpt.backup.is_ok()) {
-        return Ok(Table::gpt(located.gpt, located.basis, None));
+    if whole_primary || (seen.0.is_none() && located.gpt.backup.is_ok()) {
+        return Ok(Table::gpt(located.gpt, located.basis, None, None));
     }
-    Ok(Table::none(logical, content, Some(size)))
+    Ok(Table::none(logical, seen, Some(size)))
 }
 
 /// Whether the four entries of a sector with the signature are a partition table (`block/partitions/msdos.c`).
@@ -199,8 +215,12 @@ fn is_table(reader: &Reader<'_>, logical: Option<SectorSize>, mbr: &Mbr) -> bool
     mbr.entries_make_sense(reader.size().map(|size| size.div_euclid(unit.bytes())))
 }
 
-fn recognise_front(reader: &Reader<'_>) -> Result<Option<Content>, ReadError> {
-    Ok(content::recognise(&reader.front(content::FRONT_LEN)?))
+/// What the front of a disk looks like, and why not all of it could be read.
+type Seen = (Option<Content>, Option<String>);
+
+fn recognise_front(reader: &Reader<'_>) -> Result<Seen, ReadError> {
+    let front = reader.front(content::FRONT_LEN)?;
+    Ok((content::recognise(&front.bytes), front.fault.map(|fault| fault.to_string())))
 }
 
 /// The ISO 9660 file system beside an MBR, as isohybrid images have it: both are meant.

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use align_core::check::{Finding, Health, Report, Severity, Status, Verdict};
+use align_core::check::{Code, Finding, Health, Report, Severity, Status, Verdict};
 use align_core::device::Source;
 use align_core::table::Label;
 use align_core::topology::Basis;
@@ -254,13 +254,23 @@ fn reason(report: &Report) -> String {
                 format!("the partition table is empty, the whole disk holds {}", content.name)
             }
             (Some(Label::None), None) => "no partition table, and nothing that is known".to_owned(),
+            _ if report.findings.iter().any(|finding| finding.code == Code::GptRemains) => {
+                "the partition table is empty, but there is a GPT that it does not protect".to_owned()
+            }
             _ => "the partition table is empty".to_owned(),
         },
         Status::Unknown => {
-            let read = report.partitions.len();
-            match read {
-                0 => "its partitions could not be read".to_owned(),
-                _ => format!("only {} could be judged", count(read, "partition")),
+            let numbers = with(Verdict::Unknown);
+            match (report.partitions.len(), report.content) {
+                (0, Some(content)) => {
+                    format!("its partitions could not be read; it looks like {} as a whole", content.name)
+                }
+                (0, None) => "its partitions could not be read".to_owned(),
+                _ if numbers.is_empty() => "not all of its partitions could be read".to_owned(),
+                _ => format!(
+                    "{} not on a physical sector ({physical} bytes), but of unknown type: it may not matter",
+                    enumerate(&numbers)
+                ),
             }
         }
     }
@@ -336,7 +346,9 @@ fn capitalised(text: &str) -> String {
 
 /// The text without characters that could steer the terminal: names on a disk are anybody's bytes.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    // Marks that turn the direction of writing can disguise a name.
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

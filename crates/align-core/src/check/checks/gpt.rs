@@ -1,8 +1,9 @@
 use crate::Error;
 use crate::check::{Code, Finding, Subject};
+use crate::content::Kind;
 use crate::table::gpt::{CopyFault, GptHeader, MAX_ENTRIES, PRIMARY_LBA};
 use crate::table::mbr::MbrEntry;
-use crate::table::{Gpt, Mbr, SectorSizeBasis};
+use crate::table::{Gpt, Mbr, SectorSizeBasis, Table};
 use crate::units::Lba;
 
 const RESTORE_PRIMARY: &str = "Linux does not look at the backup copy by itself, so it sees no partitions. The \
@@ -14,6 +15,10 @@ const RESTORE_BACKUP: &str = "The primary copy is whole and works; without a bac
 const BRING_BACK: &str = "Bring the missing end of the disk or image back first: tools refuse or claim to repair such a \
                           table without doing it. Only when the end is given up for good, back up and partition anew.";
 
+const FAILING: &str = "The drive or its connection is failing: copy it first (`ddrescue`), and write nothing to it; \
+                       then repair the copy.";
+const LEAVE_DISC: &str = "It is the image of an optical disc on a larger medium: leave it as it is.";
+
 /// Both copies of a GPT are whole, equal and in place, and its protective MBR fits.
 pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
     let Some(table) = subject.table else { return Ok(Vec::new()) };
@@ -22,7 +27,13 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     };
     let mut findings = Vec::new();
     match &table.mbr {
-        None => findings.push(protective_missing("there is a GPT, but no MBR that protects it")),
+        None => findings.push(Finding::disk(
+            Code::GptProtectiveMbrMissing,
+            "there is a GPT, but no MBR that protects it",
+            "Linux and most tools see no partitions this way, and the next tool may take the disk for empty. \
+             `sgdisk --recompute-chs DISK` writes a new protective MBR and leaves the rest as it is. Do not save \
+             with fdisk or sfdisk: they would begin an empty table.",
+        )),
         Some(mbr) => {
             findings.extend(protective_wrong(subject, gpt, mbr));
             findings.extend(hybrid(subject, mbr));
@@ -51,14 +62,20 @@ fn copies(subject: &Subject<'_>, gpt: &Gpt) -> Vec<Finding> {
     match (&gpt.primary, &gpt.backup) {
         (Ok(primary), Ok(backup)) => {
             let difference = difference(primary, backup);
-            difference.into_iter().chain(misplaced(gpt, backup)).collect()
+            difference.into_iter().chain(misplaced(subject, gpt, backup)).collect()
         }
         (Ok(_) | Err(CopyFault::NotSeen), Err(CopyFault::NotSeen)) if !end_seen => Vec::new(),
-        (Ok(_), Err(fault @ CopyFault::PastEnd { .. })) => vec![backup_bad(fault, BRING_BACK)],
-        (Ok(_), Err(fault)) => vec![backup_bad(fault, RESTORE_BACKUP)],
+        (Ok(_), Err(fault)) => {
+            let help = match fault {
+                CopyFault::PastEnd { .. } => BRING_BACK,
+                CopyFault::Unreadable(_) => FAILING,
+                _ => RESTORE_BACKUP,
+            };
+            vec![backup_bad(fault, help)]
+        }
         (Err(fault), Ok(backup)) => {
-            let bad = primary_bad(fault, RESTORE_PRIMARY);
-            std::iter::once(bad).chain(misplaced(gpt, backup)).collect()
+            let bad = primary_bad(fault, &restore_primary(subject, fault));
+            std::iter::once(bad).chain(misplaced(subject, gpt, backup)).collect()
         }
         (Err(primary), Err(CopyFault::NotSeen)) if !end_seen => vec![primary_bad(
             primary,
@@ -66,10 +83,36 @@ fn copies(subject: &Subject<'_>, gpt: &Gpt) -> Vec<Finding> {
              itself.",
         )],
         (Err(primary), Err(backup)) => {
-            let lost = "Both copies are bad, so the partitions cannot be read. Do not write to the disk; \
-                        `testdisk` searches for partitions by what they hold.";
-            vec![primary_bad(primary, lost), backup_bad(backup, lost)]
+            let unreadable = |fault| matches!(fault, &CopyFault::Unreadable(_));
+            let lost = match whole_disk_content(subject) {
+                _ if unreadable(primary) || unreadable(backup) => FAILING.to_owned(),
+                Some(name) => format!(
+                    "The first sectors look like {name} over the whole disk: if the disk is used that way, this is \
+                     what an earlier partitioning left behind, and nothing is wrong with the data."
+                ),
+                None => "Both copies are bad, so the partitions cannot be read. Do not write to the disk; \
+                         `testdisk` searches for partitions by what they hold."
+                    .to_owned(),
+            };
+            vec![primary_bad(primary, &lost), backup_bad(backup, &lost)]
         }
+    }
+}
+
+/// What the disk seems to be used for as a whole, where that overwrote the primary copy.
+fn whole_disk_content(subject: &Subject<'_>) -> Option<&'static str> {
+    let content = subject.table?.content.filter(|content| content.kind == Kind::FileSystem);
+    content.map(|content| content.name)
+}
+
+fn restore_primary(subject: &Subject<'_>, fault: &CopyFault) -> String {
+    match (fault, whole_disk_content(subject)) {
+        (CopyFault::Unreadable(_), _) => FAILING.to_owned(),
+        (_, Some(name)) => format!(
+            "Do not restore it before you know what the disk is used for: its first sectors look like {name} over \
+             the whole disk, which restoring the GPT would destroy. If it is used that way, the GPT is a leftover."
+        ),
+        (_, None) => RESTORE_PRIMARY.to_owned(),
     }
 }
 
@@ -91,7 +134,7 @@ fn describe(fault: &CopyFault) -> String {
                 "it should be at LBA {lba}, beyond the end of the disk (was it shrunk, or the image cut?)"
             )
         }
-        CopyFault::NotSeen => "the end of the disk was not seen".to_owned(),
+        CopyFault::NotSeen => "it did not arrive on standard input".to_owned(),
         CopyFault::Unreadable(reason) => format!("it cannot be read, {reason}"),
     }
 }
@@ -128,25 +171,19 @@ fn difference(primary: &GptHeader, backup: &GptHeader) -> Option<Finding> {
     ))
 }
 
-fn misplaced(gpt: &Gpt, backup: &GptHeader) -> Option<Finding> {
+fn misplaced(subject: &Subject<'_>, gpt: &Gpt, backup: &GptHeader) -> Option<Finding> {
     let last = gpt.last_lba.filter(|last| *last != backup.my_lba)?;
     Some(Finding::disk(
         Code::GptBackupMisplaced,
         format!("the backup GPT is at LBA {}, the disk ends at LBA {last}", backup.my_lba),
-        "The disk or image was enlarged after it was partitioned. Everything works; the new space can be used \
-         once the backup is moved to the end: `sfdisk --relocate gpt-bak-std DISK`. Not on a member of a RAID \
-         that keeps its own data at the end.",
+        if subject.table.is_some_and(Table::is_isohybrid) {
+            LEAVE_DISC
+        } else {
+            "The disk or image was enlarged after it was partitioned. Everything works; the new space can be used \
+             once the backup is moved to the end: `sfdisk --relocate gpt-bak-std DISK`. Not on a member of a RAID \
+             that keeps its own data at the end."
+        },
     ))
-}
-
-fn protective_missing(what: impl Into<String>) -> Finding {
-    Finding::disk(
-        Code::GptProtectiveMbrMissing,
-        what,
-        "Linux and most tools see no partitions this way, and the next tool may take the disk for empty. \
-         `sgdisk --recompute-chs DISK` writes a new protective MBR and leaves the rest as it is. Do not save \
-         with fdisk or sfdisk: they would begin an empty table.",
-    )
 }
 
 /// The protective entry begins at LBA 1, or Linux does not see the GPT (`is_pmbr_valid` in
@@ -155,10 +192,15 @@ fn protective_missing(what: impl Into<String>) -> Finding {
 fn protective_wrong(subject: &Subject<'_>, gpt: &Gpt, mbr: &Mbr) -> Option<Finding> {
     let entry: &MbrEntry = mbr.protective()?;
     if Lba::new(entry.start.into()) != PRIMARY_LBA {
-        return Some(protective_missing(format!(
-            "the entry of the MBR that should protect the GPT begins at LBA {}, not at 1",
-            entry.start
-        )));
+        return Some(Finding::disk(
+            Code::GptProtectiveMbrMissing,
+            format!(
+                "the entry of the MBR that should protect the GPT begins at LBA {}, not at 1",
+                entry.start
+            ),
+            "Linux sees no partitions this way. `gdisk DISK` and the keys x, n, w write a new protective MBR and \
+             leave the GPT as it is.",
+        ));
     }
     let covered = u64::from(entry.sectors);
     let expected = (subject.disk.size()? / gpt.sector_size.bytes()).saturating_sub(1);
@@ -171,13 +213,18 @@ fn protective_wrong(subject: &Subject<'_>, gpt: &Gpt, mbr: &Mbr) -> Option<Findi
         format!(
             "the protective entry of the MBR covers {covered} sectors, the disk has {expected} behind the first"
         ),
-        "The disk was enlarged or copied after it was partitioned. Linux does not mind, some firmwares do. \
-         `sfdisk --relocate gpt-bak-std DISK` writes the entry anew.",
+        if subject.table.is_some_and(Table::is_isohybrid) {
+            LEAVE_DISC
+        } else {
+            "The disk was enlarged or copied after it was partitioned. Linux does not mind, some firmwares do. \
+             `sfdisk --relocate gpt-bak-std DISK` writes the entry anew."
+        },
     ))
 }
 
 fn hybrid(subject: &Subject<'_>, mbr: &Mbr) -> Option<Finding> {
-    let entries: Vec<_> = mbr.ordinary().collect();
+    // An entry of type 0 is a filler in the MBR of disc images.
+    let entries: Vec<_> = mbr.ordinary().filter(|(_, entry)| entry.type_byte != 0).collect();
     if entries.is_empty() {
         return None;
     }

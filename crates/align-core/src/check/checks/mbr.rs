@@ -60,7 +60,7 @@ fn broken(subject: &Subject<'_>, chain: &Chain, fault: &ChainFault) -> Option<Fi
         code,
         format!("{what}; {kept}"),
         "Logical partitions behind this point are lost from sight. Do not write to the table; `testdisk` can search \
-         for them. A container that never held any is mended by saving it once with fdisk.",
+         for them. A container that never held any is mended by saving its table anew (`sfdisk --dump`).",
     ))
 }
 

@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::check::{Code, Finding, PartitionReport, Subject, Verdict};
-use crate::table::Partition;
+use crate::table::{Partition, Table};
 use crate::topology::{Basis, Grid};
 use crate::units::{ByteCount, Lba};
 
@@ -63,6 +63,9 @@ fn off_optimal(subject: &Subject<'_>, report: &PartitionReport) -> Option<Findin
 /// Which sector would be right: the next on the grid, and what is customary where that differs. Only places
 /// inside the partition are named: what lies around it may belong to others.
 fn remedy(subject: &Subject<'_>, report: &PartitionReport, grid: Grid) -> String {
+    if subject.table.is_some_and(Table::is_isohybrid) {
+        return "It is part of the image of an optical disc, which is only read: leave it.".to_owned();
+    }
     let next = |grid: Grid| next_start(subject, &report.partition, grid);
     let customary = customary_grid(grid, subject.topology.alignment_offset).and_then(next);
     let choice = match (next(grid), customary) {

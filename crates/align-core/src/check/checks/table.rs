@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::check::{Code, Finding, Subject};
-use crate::content::Kind;
+use crate::device::Source;
 use crate::table::{Evidence, Label, SectorSizeBasis, Table};
 use crate::topology::Basis;
 
@@ -23,9 +23,17 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
              image itself for that.",
         ));
     }
+    findings.extend(table.unread_front.as_ref().map(|fault| {
+        Finding::disk(
+            Code::ReadError,
+            format!("the front of the disk could not be read whole: {fault}"),
+            "A partition table or a file system may be there all the same. The drive or its connection is failing: \
+             copy it first (`ddrescue`), and write nothing to it.",
+        )
+    }));
     findings.extend(other_sector_size(subject, table));
-    findings.extend(remains(table));
-    if is_isohybrid(table) {
+    findings.extend(remains(subject, table));
+    if table.is_isohybrid() {
         findings.push(Finding::disk(
             Code::Isohybrid,
             "this is the image of an optical disc that can also be started from a stick (isohybrid)",
@@ -38,6 +46,7 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
 
 fn other_sector_size(subject: &Subject<'_>, table: &Table) -> Option<Finding> {
     let topology = subject.topology;
+    let is_image = subject.disk.source() != Source::Block && topology.logical_basis != Basis::Reported;
     let device = (topology.logical_basis == Basis::Reported).then_some(topology.logical);
     let evidence = match &table.sector_size_basis {
         SectorSizeBasis::Device => return None,
@@ -67,18 +76,26 @@ fn other_sector_size(subject: &Subject<'_>, table: &Table) -> Option<Finding> {
     Some(Finding::disk(
         Code::TableOtherSectorSize,
         format!("the table is written in sectors of {} bytes{against}: {evidence}", table.sector_size),
-        format!(
-            "The disk was partitioned behind another adapter or for another drive: here systems see no \
+        if is_image {
+            format!(
+                "It was made for disks with such sectors. On others, systems see no partitions or wrong ones; so do \
+                 tools that are not told (`--sector-size {}`, `-b` or PARTED_SECTOR_SIZE).",
+                table.sector_size
+            )
+        } else {
+            format!(
+                "The disk was partitioned behind another adapter or for another drive: here systems see no \
              partitions, or wrong ones. Nothing is lost; do not initialise or \"repair\" the disk. Connect it as it \
              was before, or look at it through `losetup --find --show --partscan --sector-size {} DISK`.",
-            table.sector_size
-        ),
+                table.sector_size
+            )
+        },
     ))
 }
 
-fn remains(table: &Table) -> Option<Finding> {
+fn remains(subject: &Subject<'_>, table: &Table) -> Option<Finding> {
     let sector_size = table.gpt_remains?;
-    if is_isohybrid(table) {
+    if table.is_isohybrid() {
         return Some(Finding::disk(
             Code::GptRemains,
             format!("a GPT for {sector_size}-byte sectors lies beside the MBR, which counts"),
@@ -90,15 +107,21 @@ fn remains(table: &Table) -> Option<Finding> {
         (_, Some(content)) => format!("{} over the whole disk", content.name),
         _ => "what the disk holds now".to_owned(),
     };
+    // wipefs leaves a GPT inside an image alone unless it is forced.
+    let force = if subject.disk.source() == Source::Block { "" } else { "--force " };
+    let doubt = if table.partitions.is_empty() && table.content.is_none() {
+        "Should the disk have partitions? Then this GPT is what you want back, and only its protective entry is \
+         lost: look at it with `gdisk` and clear nothing. "
+    } else {
+        ""
+    };
     Some(Finding::disk(
         Code::GptRemains,
         format!("a GPT for {sector_size}-byte sectors was left behind under {under}"),
-        "Some tools and firmwares fall for it and show its partitions, or offer to restore it. When the present \
-         layout is the right one, clear only the remains: `wipefs --backup --all --types gpt DISK` (it keeps a \
-         copy; `sgdisk --zap` would overwrite more than the signatures).",
+        format!(
+            "{doubt}Some tools and firmwares fall for it and show its partitions, or offer to restore it. When the \
+             present layout is the right one, clear only the remains: `wipefs --backup {force}--all --types gpt \
+             DISK` (it keeps a copy; `sgdisk --zap` would overwrite more than the signatures)."
+        ),
     ))
-}
-
-fn is_isohybrid(table: &Table) -> bool {
-    table.label == Label::Mbr && table.content.is_some_and(|content| content.kind == Kind::Optical)
 }

@@ -69,9 +69,10 @@ impl Mbr {
         bytes.map_or(0, u32::from_le_bytes)
     }
 
-    /// The first entry that protects a GPT.
+    /// The entry that protects a GPT: of several the one that begins at LBA 1, as Linux wants it.
     pub fn protective(&self) -> Option<&MbrEntry> {
-        self.entries.iter().find(|entry| entry.type_byte == PROTECTIVE_TYPE)
+        let mut protective = self.entries.iter().filter(|entry| entry.type_byte == PROTECTIVE_TYPE);
+        protective.clone().find(|entry| entry.start == 1).or_else(|| protective.next())
     }
 
     /// The used entries that are not protective, with their numbers. A GPT with such entries is a hybrid.
