@@ -34,6 +34,13 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
+impl Report {
+    /// The unit of all LBAs of the report, in bytes: that of the table, or of the device where there is none.
+    pub fn unit(&self) -> SectorSize {
+        self.table.sector_size.unwrap_or(self.topology.logical)
+    }
+}
+
 /// The table, in short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableReport {

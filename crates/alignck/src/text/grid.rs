@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
 }
 
 fn draw(out: &mut dyn Write, report: &Report, grid: Grid, title: &str) -> io::Result<()> {
-    let unit = report.table.sector_size.unwrap_or(report.topology.logical);
+    let unit = report.unit();
     let mut places: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for partition in report.partitions.iter().map(|report| &report.partition) {
         // A container is only a frame.

@@ -24,7 +24,7 @@ const WIDTH_WITH_NAMES: usize = 100;
 
 /// Prints the partitions of a report with their verdicts.
 pub(super) fn write(out: &mut dyn Write, report: &Report, width: usize) -> io::Result<()> {
-    let unit = report.table.sector_size.unwrap_or(report.topology.logical);
+    let unit = report.unit();
     let has_name =
         |report: &PartitionReport| report.partition.name.as_ref().is_some_and(|name| !name.is_empty());
     let with_names = width >= WIDTH_WITH_NAMES && report.partitions.iter().any(has_name);
@@ -40,7 +40,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, width: usize) -> io::R
 
 /// The partitions as stretches of the map.
 pub(super) fn stretches(report: &Report) -> Vec<Stretch> {
-    let unit = report.table.sector_size.unwrap_or(report.topology.logical);
+    let unit = report.unit();
     let stretch = |report: &PartitionReport| Stretch {
         number: report.partition.number,
         is_container: report.partition.kind == PartitionKind::Extended,
