@@ -99,13 +99,25 @@ fn a_gpt_behind_an_empty_mbr_may_be_the_one_to_keep() {
 
 #[test]
 fn a_disc_image_with_a_gpt_is_left_alone() {
-    let mut image = gpt();
+    let mut image = Image::blank(SIZE);
+    let kind = guid("EBD0A0A2-B9E5-4433-87C0-68B6B72699C7");
+    // As xorriso makes it for installation images: a partition from the volume descriptor on.
+    let entries = vec![GptEntry { kind, first: 64, last: 99_999, ..GptEntry::default() }];
+    fixtures::gpt::write(&mut image, &GptSpec { entries, ..GptSpec::default() });
     image.put(0x8001, b"CD001");
     // Written to a larger stick.
     image.size = 2 * SIZE;
     let report = common::report(&image);
     finding(&report, Code::Isohybrid);
     assert!(finding(&report, Code::GptBackupMisplaced).help.contains("leave it"));
+}
+
+#[test]
+fn a_stick_that_held_a_disc_image_before_is_an_ordinary_disk() {
+    let mut image = gpt();
+    image.put(0x8001, b"CD001");
+    let report = common::report(&image);
+    assert!(report.findings.iter().all(|finding| finding.code != Code::Isohybrid), "{:#?}", report.findings);
 }
 
 #[test]

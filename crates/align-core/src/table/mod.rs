@@ -37,6 +37,8 @@ pub use mbr::Mbr;
 pub use partition::{Partition, PartitionKind, PartitionType};
 pub use sector_size::{Evidence, SectorSizeBasis};
 
+/// Where ISO 9660 has its volume descriptor.
+const VOLUME_DESCRIPTOR: u128 = 0x8000;
 /// As much of the front as shows the volume descriptor of ISO 9660; it is part of what is read anyway.
 const HYBRID_ISO_FRONT: usize = 36 << 10;
 
@@ -106,9 +108,15 @@ impl Table {
         self.partitions.iter().find(|partition| partition.number == number)
     }
 
-    /// Whether this is the image of an optical disc that is a disk too.
+    /// Whether this is the image of an optical disc that is a disk too: a partition covers the volume descriptor.
+    /// On a stick that was partitioned anew, the descriptor of an image can be left in front of the partitions.
     pub fn is_isohybrid(&self) -> bool {
-        self.label != Label::None && self.content.is_some_and(|content| content.kind == Kind::Optical)
+        let covers_descriptor = |partition: &Partition| {
+            partition.start_position(self.sector_size) <= VOLUME_DESCRIPTOR
+                && VOLUME_DESCRIPTOR < partition.end_position(self.sector_size)
+        };
+        self.content.is_some_and(|content| content.kind == Kind::Optical)
+            && self.partitions.iter().any(covers_descriptor)
     }
 
     /// How many whole sectors of the table's unit the disk has.

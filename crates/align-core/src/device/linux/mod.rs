@@ -17,10 +17,12 @@
 
 mod facts;
 mod ioctl;
+mod kernel_view;
 mod sysfs;
 mod udev;
 
-pub use facts::{Disagreement, KernelPartition, KernelView};
+pub use facts::Disagreement;
+pub use kernel_view::{KernelPartition, KernelView};
 pub use sysfs::{Host, SysDisk};
 
 pub(super) use facts::DeviceFacts;

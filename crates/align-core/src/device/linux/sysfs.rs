@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use nix::sys::stat::{major, minor};
 
-use super::facts::{KernelPartition, KernelView};
+use super::kernel_view::{KernelPartition, KernelView};
 use super::udev;
 use crate::Error;
 use crate::topology::Reported;
