@@ -118,6 +118,7 @@ fn a_stick_that_held_a_disc_image_before_is_an_ordinary_disk() {
     image.put(0x8001, b"CD001");
     let report = common::report(&image);
     assert!(report.findings.iter().all(|finding| finding.code != Code::Isohybrid), "{:#?}", report.findings);
+    assert_eq!(report.content, None);
 }
 
 #[test]

@@ -124,6 +124,15 @@ impl Table {
         Some(reader.size()?.div_euclid(self.sector_size.bytes()))
     }
 
+    /// Forgets the descriptor of a disc image that the disk held before it was partitioned.
+    fn without_old_disc(mut self) -> Self {
+        let is_disc = self.content.is_some_and(|content| content.kind == Kind::Optical);
+        if is_disc && !self.partitions.is_empty() && !self.is_isohybrid() {
+            self.content = None;
+        }
+        self
+    }
+
     fn none(logical: Option<SectorSize>, (content, unread_front): Seen, remains: Option<SectorSize>) -> Self {
         Self {
             label: Label::None,
@@ -161,7 +170,7 @@ fn read_protected(reader: &Reader<'_>, logical: Option<SectorSize>, mbr: Mbr) ->
         Ok(_) => hybrid_iso(reader),
         Err(_) => recognise_front(reader).ok().and_then(|(content, _)| content),
     };
-    Table::gpt(located.gpt, located.basis, Some(mbr), content)
+    Table::gpt(located.gpt, located.basis, Some(mbr), content).without_old_disc()
 }
 
 /// The signature 55AA in sector 0 and no protective entry: an MBR, or the boot sector of a file system.
@@ -188,7 +197,8 @@ fn read_mbr(reader: &Reader<'_>, logical: Option<SectorSize>, mut mbr: Mbr) -> R
         gpt_remains,
         content,
         unread_front,
-    })
+    }
+    .without_old_disc())
 }
 
 /// No signature in sector 0: a GPT whose protective MBR is lost, or no table.
