@@ -189,7 +189,10 @@ fn counted(image: &Image) -> Result<FaultDevice<MemoryDevice>, String> {
 
 /// What tables of extreme sizes cost: time by their size, memory by none.
 fn large_tables(text: &mut String) -> Result<(), String> {
-    let _ = writeln!(text, "\n## Tables of extreme size, in the library built without optimisation\n\n| table | time |\n|---|---|");
+    let _ = writeln!(
+        text,
+        "\n## Tables of extreme size, in the library built without optimisation\n\n| table | time |\n|---|---|"
+    );
     for links in [64, 128, 256] {
         let image = chain_image(links);
         let device = counted(&image)?;
