@@ -192,6 +192,17 @@ fn an_array_reports_its_grid() {
 }
 
 #[test]
+fn a_machine_without_disks_says_so() {
+    let root = common::scratch();
+    fs::create_dir_all(root.path().join("sys/block")).unwrap();
+    let output = common::alignck().args(["--all", "--json", "--sysroot"]).arg(root.path()).output().unwrap();
+    let (document, exit) = common::json(&output);
+    assert_eq!(exit, 2);
+    let message = document["errors"][0]["message"].as_str().unwrap();
+    assert_eq!(message, "--all: there is no disk with a medium on this machine");
+}
+
+#[test]
 fn the_command_checks_all_of_a_recorded_machine() {
     let root = workstation();
     sda().write_to(&root.path().join("dev/sda")).unwrap();

@@ -21,7 +21,8 @@ pub(crate) struct Outcome {
 const MAX_THREADS: usize = 16;
 
 /// Checks all disks, several at a time, and hands each outcome to `take`, in the order of the command line, as
-/// soon as it and all before it are there. Ends early when `take` says so.
+/// soon as it and all before it are there. Ends early when `take` says so. That `--all` finds no disk is an outcome
+/// too.
 pub(crate) fn check_all(
     settings: &CheckSettings,
     mut take: impl FnMut(Outcome) -> io::Result<()>,
@@ -56,6 +57,7 @@ pub(crate) fn check_all(
         drop(sender);
         let mut waiting = BTreeMap::new();
         let mut due = 0;
+        let mut taken = 0;
         for (index, path, result) in receiver {
             waiting.insert(index, (path, result));
             while let Some((path, result)) = waiting.remove(&due) {
@@ -63,13 +65,20 @@ pub(crate) fn check_all(
                 let done = match result {
                     None => Ok(()),
                     Some(Err(error)) if skip_empty_drives && error.is_no_medium() => Ok(()),
-                    Some(result) => take(Outcome { path, result }),
+                    Some(result) => {
+                        taken += 1;
+                        take(Outcome { path, result })
+                    }
                 };
                 if let Err(error) = done {
                     next.store(paths.len(), Ordering::Relaxed);
                     return Err(error);
                 }
             }
+        }
+        if taken == 0 {
+            let none = Error::unusable(Path::new("--all"), "there is no disk with a medium on this machine");
+            return take(Outcome { path: PathBuf::from("--all"), result: Err(none) });
         }
         Ok(())
     })

@@ -210,11 +210,6 @@ impl Tally {
         let bad = matches!(report.table.health, Health::Damaged | Health::Repairable);
         self.bad_tables += usize::from(bad);
     }
-
-    /// Whether there was no disk at all.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.failed == 0 && self.counts.iter().all(|count| *count == 0)
-    }
 }
 
 /// The verdict as the rest of a sentence.
