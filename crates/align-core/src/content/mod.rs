@@ -44,24 +44,12 @@ pub enum Kind {
 
 /// What the first bytes of a disk or of a partition look like; [`FRONT_LEN`] of them see everything.
 pub fn recognise(front: &[u8]) -> Option<Content> {
-    signatures::ALL
-        .iter()
-        .find(|signature| signature.matches(front))
-        .map(|signature| signature.content)
-        .or_else(|| {
-            boot_sector(front).map(|sector| Content {
-                kind: Kind::FileSystem,
-                name: sector.name(),
-                remedy: "",
-            })
-        })
+    signatures::first(front, |_| true).or_else(|| {
+        boot_sector(front).map(|sector| Content { kind: Kind::FileSystem, name: sector.name(), remedy: "" })
+    })
 }
 
 /// What the first bytes look like, if that is a foreign container.
 pub fn recognise_container(front: &[u8]) -> Option<Content> {
-    signatures::ALL
-        .iter()
-        .filter(|signature| signature.content.kind == Kind::Container)
-        .find(|signature| signature.matches(front))
-        .map(|signature| signature.content)
+    signatures::first(front, |kind| kind == Kind::Container)
 }

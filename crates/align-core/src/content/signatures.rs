@@ -7,8 +7,8 @@ pub const FRONT_LEN: usize = 68 << 10;
 pub const FIXED_VHD_FOOTER: &[u8] = b"conectix";
 
 /// A magic at a place.
-pub(super) struct Signature {
-    pub(super) content: Content,
+struct Signature {
+    content: Content,
     offset: usize,
     magic: &'static [u8],
     /// What else must hold.
@@ -16,7 +16,7 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    pub(super) fn matches(&self, front: &[u8]) -> bool {
+    fn matches(&self, front: &[u8]) -> bool {
         let here = front.get(self.offset..).is_some_and(|rest| rest.starts_with(self.magic));
         here && self.also.is_none_or(|also| also(front))
     }
@@ -46,7 +46,7 @@ const UNPACK: &str = "unpack it, or pipe what unpacks it into `alignck -`";
 const FLATTEN: &str = "turn it into a raw image with the tool that made it, and check that";
 
 /// In the order in which they are tried: what is certain first.
-pub(super) static ALL: &[Signature] = &[
+static ALL: &[Signature] = &[
     Signature::container("a qcow2 image", 0, b"QFI\xFB", CONVERT),
     Signature::container("a QED image", 0, b"QED\0", CONVERT),
     Signature::container("a VMDK image", 0, b"KDMV", CONVERT),
@@ -143,6 +143,12 @@ pub(super) static ALL: &[Signature] = &[
     Signature::new(Kind::OtherTable, "an Amiga rigid disk block", 0, b"RDSK"),
     Signature::new(Kind::OtherTable, "an AIX physical volume", 0, b"\xC9\xC2\xD4\xC1"),
 ];
+
+/// The first signature of a wanted kind that matches.
+pub(super) fn first(front: &[u8], wanted: impl Fn(Kind) -> bool) -> Option<Content> {
+    let mut wanted = ALL.iter().filter(|signature| wanted(signature.content.kind));
+    wanted.find(|signature| signature.matches(front)).map(|signature| signature.content)
+}
 
 /// ext4 features that older drivers refuse: extents, 64bit, flex_bg.
 const EXT4_INCOMPAT: u32 = 0x40 | 0x80 | 0x200;

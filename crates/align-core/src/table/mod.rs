@@ -119,11 +119,6 @@ impl Table {
             && self.partitions.iter().any(covers_descriptor)
     }
 
-    /// How many whole sectors of the table's unit the disk has.
-    pub fn disk_sectors(&self, reader: &Reader<'_>) -> Option<u64> {
-        Some(reader.size()?.div_euclid(self.sector_size.bytes()))
-    }
-
     /// Forgets the descriptor of a disc image that the disk held before it was partitioned.
     fn without_old_disc(mut self) -> Self {
         let is_disc = self.content.is_some_and(|content| content.kind == Kind::Optical);

@@ -52,12 +52,14 @@ pub(super) struct Located {
 /// Reads the GPT in the device's own sectors, or in the sectors in which its header is valid.
 pub(super) fn locate_gpt(reader: &Reader<'_>, logical: Option<SectorSize>) -> Located {
     let own = logical.map(|logical| Gpt::read(reader, logical));
-    if let Some(gpt) = own.as_ref().filter(|gpt| gpt.header().is_some()) {
-        return Located { gpt: gpt.clone(), basis: SectorSizeBasis::Device };
-    }
-    let mut found = with_valid_header(reader, logical, |_| Some(PRIMARY_LBA));
+    let own = match own {
+        Some(gpt) if gpt.header().is_some() => return Located { gpt, basis: SectorSizeBasis::Device },
+        own => own,
+    };
+    let others = || candidates(None).filter(|size| Some(*size) != logical);
+    let mut found: Vec<SectorSize> = others().filter(|size| has_primary(reader, *size)).collect();
     if found.is_empty() {
-        found = with_valid_header(reader, logical, |size| last_lba(reader, size));
+        found = others().filter(|size| has_backup(reader, *size)).collect();
     }
     match found.as_slice() {
         [size] => Located { gpt: Gpt::read(reader, *size), basis: SectorSizeBasis::GptHeader },
@@ -75,13 +77,12 @@ pub(super) fn locate_gpt(reader: &Reader<'_>, logical: Option<SectorSize>) -> Lo
 
 /// The sector size of a valid primary GPT header, the device's own first.
 pub(super) fn find_primary(reader: &Reader<'_>, logical: Option<SectorSize>) -> Option<SectorSize> {
-    candidates(logical).find(|size| GptHeader::read(reader, *size, PRIMARY_LBA).is_ok())
+    candidates(logical).find(|size| has_primary(reader, *size))
 }
 
 /// The sector size of a valid GPT header in the last sector, the device's own first.
 pub(super) fn find_backup(reader: &Reader<'_>, logical: Option<SectorSize>) -> Option<SectorSize> {
-    candidates(logical)
-        .find(|size| last_lba(reader, *size).is_some_and(|lba| GptHeader::read(reader, *size, lba).is_ok()))
+    candidates(logical).find(|size| has_backup(reader, *size))
 }
 
 /// The unit of an MBR. Its LBAs carry none, so the device's own counts unless the disk contradicts it.
@@ -102,16 +103,14 @@ fn candidates(logical: Option<SectorSize>) -> impl Iterator<Item = SectorSize> {
     logical.into_iter().chain(SectorSize::OF_TABLES.into_iter().filter(move |size| Some(*size) != logical))
 }
 
-/// The sizes other than `own` with a valid header at the LBA that `place` names.
-fn with_valid_header(
-    reader: &Reader<'_>,
-    own: Option<SectorSize>,
-    place: impl Fn(SectorSize) -> Option<Lba>,
-) -> Vec<SectorSize> {
-    candidates(None)
-        .filter(|size| Some(*size) != own)
-        .filter(|size| place(*size).is_some_and(|lba| GptHeader::read(reader, *size, lba).is_ok()))
-        .collect()
+/// Whether a valid header stands where sectors of this size have the primary one.
+fn has_primary(reader: &Reader<'_>, size: SectorSize) -> bool {
+    GptHeader::read(reader, size, PRIMARY_LBA).is_ok()
+}
+
+/// Whether a valid header stands where sectors of this size have the backup: in the last one.
+fn has_backup(reader: &Reader<'_>, size: SectorSize) -> bool {
+    last_lba(reader, size).is_some_and(|lba| GptHeader::read(reader, size, lba).is_ok())
 }
 
 /// The size in which a GPT without a valid header is described: where its signature still stands, else 512.
