@@ -99,7 +99,9 @@ fn look(disk: MemoryDevice, report_sector: bool, sector: SectorSize) {
     assert!(counted.largest_read() <= LARGEST_READ, "a read of {} bytes", counted.largest_read());
 
     let pretend = Reported { logical: logical.map(SectorSize::bytes), ..Reported::default() };
-    if let Ok(report) = check::run(&Disk::image("fuzz", counted), &Options { pretend, physical: None }) {
+    if let Ok(report) =
+        check::run(&Disk::image("fuzz", counted), &Options { pretend, physical: None, ..Options::default() })
+    {
         consistent(&report);
     }
 }

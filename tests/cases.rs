@@ -49,7 +49,7 @@ fn the_library_gives_the_right_answer_to_every_case() {
     assert!(cases.len() >= 35, "the cases are in fixtures/cases/check");
     for case in cases {
         let disk = Disk::image(&case.id, common::memory(&case.image()));
-        let options = Options { pretend: reported(&case), physical: None };
+        let options = Options { pretend: reported(&case), physical: None, ..Options::default() };
         let report = check::run(&disk, &options).expect("a case can be read");
 
         assert_eq!(report.status.word(), case.expect.status, "{}", case.id);

@@ -165,7 +165,7 @@ mod peers {
     }
 
     fn report(stream: Stream, logical: Option<u64>) -> Report {
-        let options = Options { pretend: Reported { logical, ..Reported::default() }, physical: None };
+        let options = Options { pretend: Reported { logical, ..Reported::default() }, ..Options::default() };
         check::run(&Disk::image("peer.img", stream.device), &options).expect("a disk")
     }
 
@@ -948,7 +948,7 @@ mod corruption {
     }
 
     fn options(original: &Original) -> Options {
-        Options { pretend: original.reported.clone(), physical: None }
+        Options { pretend: original.reported.clone(), physical: None, ..Options::default() }
     }
 
     /// What was off the grid and is still listed in the same place is off the grid.
@@ -1306,7 +1306,7 @@ mod topology {
             reported in reported(),
             forced in forced(),
         ) {
-            let options = Options { pretend: reported, physical: forced };
+            let options = Options { pretend: reported, physical: forced, ..Options::default() };
             let device = Disk::image("test.img", common::memory(&disk.image()));
             // A physical sector smaller than the logical one is refused.
             if let Ok(report) = check::run(&device, &options) {

@@ -16,6 +16,9 @@ _alignck() {
             ",$1")
                 cmd="alignck"
                 ;;
+            alignck,apply)
+                cmd="alignck__subcmd__apply"
+                ;;
             alignck,check)
                 cmd="alignck__subcmd__check"
                 ;;
@@ -27,6 +30,15 @@ _alignck() {
                 ;;
             alignck,plan)
                 cmd="alignck__subcmd__plan"
+                ;;
+            alignck,resume)
+                cmd="alignck__subcmd__resume"
+                ;;
+            alignck,undo)
+                cmd="alignck__subcmd__undo"
+                ;;
+            alignck__subcmd__help,apply)
+                cmd="alignck__subcmd__help__subcmd__apply"
                 ;;
             alignck__subcmd__help,check)
                 cmd="alignck__subcmd__help__subcmd__check"
@@ -40,6 +52,12 @@ _alignck() {
             alignck__subcmd__help,plan)
                 cmd="alignck__subcmd__help__subcmd__plan"
                 ;;
+            alignck__subcmd__help,resume)
+                cmd="alignck__subcmd__help__subcmd__resume"
+                ;;
+            alignck__subcmd__help,undo)
+                cmd="alignck__subcmd__help__subcmd__undo"
+                ;;
             *)
                 ;;
         esac
@@ -47,7 +65,7 @@ _alignck() {
 
     case "${cmd}" in
         alignck)
-            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan explain help"
+            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply resume undo explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -71,6 +89,36 @@ _alignck() {
                     ;;
                 --fail-on)
                     COMPREPLY=($(compgen -W "misaligned suboptimal never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__apply)
+            opts="-y -n -t -h --wipe --yes --dry-run --backup --json --topology --physical-sector --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --topology)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --physical-sector)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -129,8 +177,22 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help)
-            opts="check plan explain help"
+            opts="check plan apply resume undo explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__apply)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -198,8 +260,36 @@ _alignck() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        alignck__subcmd__help__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__undo)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         alignck__subcmd__plan)
-            opts="-s -o -t -h --size --table --align --grain --primaries --disk-size --output --json --topology --physical-sector --sysroot --help"
+            opts="-s -o -t -h --size --keep --table --align --grain --primaries --disk-size --output --json --topology --physical-sector --sysroot --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -254,6 +344,42 @@ _alignck() {
                     return 0
                     ;;
                 --sysroot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__resume)
+            opts="-y -n -h --yes --dry-run --backup --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__undo)
+            opts="-y -n -h --force --yes --dry-run --backup --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

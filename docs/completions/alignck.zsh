@@ -83,10 +83,58 @@ parted\:"A command line of parted"))' \
 '*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
 '--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
 '--sysroot=[Take /sys, /dev and /run from below this folder\: a recorded machine]:FOLDER:_files' \
+'(--disk-size)--keep[Keep the partitions that are there, and use the free space beside them, containers included]' \
 '(-o --output)--json[The same as --output json]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::operands -- The disk or image that the layout is for, as it is now (nothing is written to it); and after a size xN, which asks for it N times:_default' \
+&& ret=0
+;;
+(apply)
+_arguments "${_arguments_options[@]}" : \
+'--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'--wipe[Clear file systems that begin where new partitions do (they are in the backup too)]' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'(-y --yes)-n[Show what would be written, and write nothing]' \
+'(-y --yes)--dry-run[Show what would be written, and write nothing]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':plan -- The plan, as `alignck plan --json` prints it; - for standard input:_files' \
+':disk -- The whole disk or image to write it to:_files' \
+&& ret=0
+;;
+(resume)
+_arguments "${_arguments_options[@]}" : \
+'--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'(-y --yes)-n[Show what would be written, and write nothing]' \
+'(-y --yes)--dry-run[Show what would be written, and write nothing]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':disk -- The whole disk or image:_files' \
+'::from -- The backup of the write; without it the newest of this disk that is unfinished:_files' \
+&& ret=0
+;;
+(undo)
+_arguments "${_arguments_options[@]}" : \
+'--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'--force[Put the old bytes back even where something else wrote since]' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'(-y --yes)-n[Show what would be written, and write nothing]' \
+'(-y --yes)--dry-run[Show what would be written, and write nothing]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':disk -- The whole disk or image:_files' \
+'::from -- The backup to put back; without it the newest of this disk that was not put back yet:_files' \
 && ret=0
 ;;
 (explain)
@@ -116,6 +164,18 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(apply)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
+(resume)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
+(undo)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (explain)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -138,10 +198,18 @@ _alignck_commands() {
     local commands; commands=(
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
+'apply:Write a layout that was planned, after a backup and a question' \
+'resume:Finish a write that was cut off' \
+'undo:Put back what a write replaced, byte for byte' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'alignck commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__apply_commands] )) ||
+_alignck__subcmd__apply_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck apply commands' commands "$@"
 }
 (( $+functions[_alignck__subcmd__check_commands] )) ||
 _alignck__subcmd__check_commands() {
@@ -158,10 +226,18 @@ _alignck__subcmd__help_commands() {
     local commands; commands=(
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
+'apply:Write a layout that was planned, after a backup and a question' \
+'resume:Finish a write that was cut off' \
+'undo:Put back what a write replaced, byte for byte' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'alignck help commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__help__subcmd__apply_commands] )) ||
+_alignck__subcmd__help__subcmd__apply_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help apply commands' commands "$@"
 }
 (( $+functions[_alignck__subcmd__help__subcmd__check_commands] )) ||
 _alignck__subcmd__help__subcmd__check_commands() {
@@ -183,10 +259,30 @@ _alignck__subcmd__help__subcmd__plan_commands() {
     local commands; commands=()
     _describe -t commands 'alignck help plan commands' commands "$@"
 }
+(( $+functions[_alignck__subcmd__help__subcmd__resume_commands] )) ||
+_alignck__subcmd__help__subcmd__resume_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help resume commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__help__subcmd__undo_commands] )) ||
+_alignck__subcmd__help__subcmd__undo_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help undo commands' commands "$@"
+}
 (( $+functions[_alignck__subcmd__plan_commands] )) ||
 _alignck__subcmd__plan_commands() {
     local commands; commands=()
     _describe -t commands 'alignck plan commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__resume_commands] )) ||
+_alignck__subcmd__resume_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck resume commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__undo_commands] )) ||
+_alignck__subcmd__undo_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck undo commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_alignck" ]; then

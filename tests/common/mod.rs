@@ -26,7 +26,7 @@ pub fn report(image: &Image) -> Report {
 
 /// The report on an image as if its device reported this.
 pub fn report_as(image: &Image, pretend: Reported) -> Report {
-    let options = Options { pretend, physical: None };
+    let options = Options { pretend, physical: None, ..Options::default() };
     check::run(&Disk::image("test.img", memory(image)), &options).expect("the image can be checked")
 }
 
@@ -91,10 +91,11 @@ pub fn file(folder: &Path, name: &str, image: &Image) -> PathBuf {
     path
 }
 
-/// The command, without the caller's locale and colours.
+/// The command, without the caller's locale, colours and backups.
 pub fn alignck() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_alignck"));
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("LC_ALL", "C");
+    command.env("XDG_STATE_HOME", "/nonexistent/state");
     command
 }
 

@@ -32,12 +32,15 @@
 //! ```
 
 pub mod check;
+pub mod compose;
 pub mod content;
 pub mod device;
+pub mod patch;
 pub mod plan;
 pub mod table;
 pub mod topology;
 pub mod units;
+pub mod write;
 
 mod error;
 

@@ -43,7 +43,7 @@ fn print_text(settings: &CheckSettings, verbose: bool, exit: &mut Exit) -> io::R
                 if brief { page.brief(&mut out, report) } else { page.full(&mut out, report, several) }
             }
             Err(error) => {
-                *exit = Exit::Failed;
+                *exit = (*exit).max(Exit::Failed);
                 tally.failed += 1;
                 // In the order of the disks, where both go to a terminal.
                 out.flush()?;
@@ -67,7 +67,7 @@ fn print_json(settings: &CheckSettings, exit: &mut Exit) -> io::Result<()> {
                 sink.disk(report)
             }
             Err(error) => {
-                *exit = Exit::Failed;
+                *exit = (*exit).max(Exit::Failed);
                 sink.error(&outcome.path, error);
                 Ok(())
             }

@@ -7,7 +7,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 /// Is this disk partitioned right for its real physical sectors?
 ///
 /// Reads the partition table of disks and image files and says which partitions do not begin where the
-/// medium's physical sectors do, why, and what to do. It never writes to what it checks.
+/// medium's physical sectors do, why, and what to do. Plans layouts that are right, writes them safely, and takes
+/// back what it wrote. Only apply, resume and undo write to a disk, and only after a question.
 #[derive(Debug, Parser)]
 #[command(
     name = "alignck",
@@ -34,8 +35,10 @@ Exit codes:
   1  something is misaligned (by --fail-on)
   2  it could not be done: usage, input or permission
   3  a partition table is repairable or damaged
+  4  written, but the kernel still uses the old table
+  5  a write is unfinished: alignck resume, or alignck undo
 
-Of several disks the most severe counts, in the order 2, 3, 1, 0.";
+Of several disks the most severe counts, in the order 5, 2, 3, 1, 0.";
 
 /// The words that a command line can begin with.
 #[derive(Debug, Subcommand)]
@@ -46,6 +49,15 @@ pub enum Command {
     /// Lay out a disk so that every partition is aligned; nothing is written
     #[command(arg_required_else_help = true)]
     Plan(PlanArgs),
+    /// Write a layout that was planned, after a backup and a question
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Apply(ApplyArgs),
+    /// Finish a write that was cut off
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Resume(ResumeArgs),
+    /// Put back what a write replaced, byte for byte
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Undo(UndoArgs),
     /// Say what a finding means and what to do; without a code, list them all
     Explain(ExplainArgs),
 }
@@ -65,6 +77,10 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub medium: MediumArgs,
 
+    /// Where it is looked for.
+    #[command(flatten)]
+    pub host: HostArgs,
+
     /// Print one JSON document, and nothing else, on standard output
     #[arg(long)]
     pub json: bool,
@@ -78,7 +94,7 @@ pub struct CheckArgs {
     pub verbose: bool,
 }
 
-/// What a disk is taken for, and where it is looked for.
+/// What a disk is taken for.
 #[derive(Debug, Args)]
 pub struct MediumArgs {
     /// Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes),
@@ -89,7 +105,11 @@ pub struct MediumArgs {
     /// Judge by physical sectors of this size, whatever is reported
     #[arg(long, value_name = "BYTES")]
     pub physical_sector: Option<String>,
+}
 
+/// Where disks are looked for.
+#[derive(Debug, Args)]
+pub struct HostArgs {
     /// Take /sys, /dev and /run from below this folder: a recorded machine
     #[arg(long, value_name = "FOLDER")]
     pub sysroot: Option<PathBuf>,
@@ -107,6 +127,10 @@ pub struct PlanArgs {
     /// kB, MB, ... of 1000
     #[arg(short, long = "size", value_name = "SIZE[,type=TYPE][,name=NAME]", required = true)]
     pub sizes: Vec<String>,
+
+    /// Keep the partitions that are there, and use the free space beside them, containers included
+    #[arg(long, conflicts_with = "disk_size")]
+    pub keep: bool,
 
     /// The kind of table; without it that of the disk, else gpt
     #[arg(long, value_enum, value_name = "KIND")]
@@ -139,6 +163,10 @@ pub struct PlanArgs {
     /// What the disk is taken for.
     #[command(flatten)]
     pub medium: MediumArgs,
+
+    /// Where it is looked for.
+    #[command(flatten)]
+    pub host: HostArgs,
 
     /// Sizes and operands in the order in which they were typed.
     #[arg(skip)]
@@ -185,6 +213,86 @@ pub enum OutputArg {
     Sgdisk,
     /// A command line of parted
     Parted,
+}
+
+/// What to write, and where.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The plan, as `alignck plan --json` prints it; - for standard input
+    #[arg(value_name = "PLAN.json")]
+    pub plan: PathBuf,
+
+    /// The whole disk or image to write it to
+    #[arg(value_name = "DISK")]
+    pub disk: PathBuf,
+
+    /// Clear file systems that begin where new partitions do (they are in the backup too)
+    #[arg(long)]
+    pub wipe: bool,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub write: WriteArgs,
+
+    /// What the disk is taken for.
+    #[command(flatten)]
+    pub medium: MediumArgs,
+}
+
+/// What to finish.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The whole disk or image
+    #[arg(value_name = "DISK")]
+    pub disk: PathBuf,
+
+    /// The backup of the write; without it the newest of this disk that is unfinished
+    #[arg(value_name = "BACKUP")]
+    pub from: Option<PathBuf>,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub write: WriteArgs,
+}
+
+/// What to put back.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The whole disk or image
+    #[arg(value_name = "DISK")]
+    pub disk: PathBuf,
+
+    /// The backup to put back; without it the newest of this disk that was not put back yet
+    #[arg(value_name = "BACKUP")]
+    pub from: Option<PathBuf>,
+
+    /// Put the old bytes back even where something else wrote since
+    #[arg(long)]
+    pub force: bool,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub write: WriteArgs,
+}
+
+/// How something is written.
+#[derive(Debug, Args)]
+pub struct WriteArgs {
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Show what would be written, and write nothing
+    #[arg(short = 'n', long, conflicts_with = "yes")]
+    pub dry_run: bool,
+
+    /// Save what is replaced in this new file, or in this folder; without it in the user's state folder
+    #[arg(long, value_name = "PATH")]
+    pub backup: Option<PathBuf>,
+
+    /// Print one JSON document, and nothing else, on standard output
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The statuses that `--fail-on` can name.

@@ -13,8 +13,12 @@ pub(crate) enum Exit {
     Misaligned,
     /// 3: a partition table is repairable or damaged.
     Table,
+    /// 4: written, but the kernel still uses the old table.
+    Stale,
     /// 2: it could not be done.
     Failed,
+    /// 5: a write is unfinished.
+    Unfinished,
 }
 
 impl Exit {
@@ -25,6 +29,9 @@ impl Exit {
             FailOn::Suboptimal => matches!(report.status, Status::Misaligned | Status::Suboptimal),
             FailOn::Never => false,
         };
+        if report.is_unfinished() {
+            return Self::Unfinished;
+        }
         match report.table.health {
             Health::Repairable | Health::Damaged => Self::Table,
             Health::Ok | Health::Stale | Health::Unknown if misaligned => Self::Misaligned,
@@ -40,6 +47,8 @@ impl From<Exit> for ExitCode {
             Exit::Misaligned => 1,
             Exit::Failed => 2,
             Exit::Table => 3,
+            Exit::Stale => 4,
+            Exit::Unfinished => 5,
         })
     }
 }

@@ -45,6 +45,7 @@ macro_rules! pages {
 }
 
 pages! {
+    UnfinishedWrite = "unfinished-write";
     StartOffPhysical = "start-off-physical";
     StartOffOptimal = "start-off-optimal";
     StartOffMebibyte = "start-off-mebibyte";

@@ -16,12 +16,14 @@ mod scripts;
 mod settings;
 mod targets;
 mod text;
+mod write;
 
 /// Runs the command on the arguments of the process.
 pub fn run() -> ExitCode {
     let exit = match cli::parse().and_then(settings::Action::try_from) {
         Ok(settings::Action::Check(check)) => check::run(&check),
         Ok(settings::Action::Plan(plan)) => plan::run(&plan),
+        Ok(settings::Action::Write(write)) => write::run(&write),
         Ok(settings::Action::Explain(code)) => explain::run(code),
         Err(usage) => usage.exit(),
     };

@@ -2,17 +2,17 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use align_core::Error;
-use align_core::check;
-use align_core::device::{BlockDevice, Disk, ReadError};
+use align_core::check::{self, Health, Report};
+use align_core::device::{Disk, Reader};
 use align_core::plan::{Layout, Medium, Request, TableKind, Wanted};
-use align_core::table::Label;
+use align_core::table::{Fingerprint, Label, Table};
 use align_core::topology::{Reported, Topology};
 use align_core::units::{SectorSize, Size};
 use anstream::AutoStream;
 
 use crate::cli::OutputArg;
 use crate::exit::Exit;
-use crate::json::{FingerprintDocument, PlanDocument, write_indented};
+use crate::json::{PlanDocument, write_indented};
 use crate::scripts;
 use crate::settings::{PlanSettings, WantedText};
 use crate::text::{self, Page};
@@ -24,11 +24,11 @@ pub(crate) struct Target {
     pub(crate) medium: Medium,
     /// The kind of table that it has now.
     table: Option<TableKind>,
-    fingerprint: Option<FingerprintDocument>,
+    fingerprint: Option<Fingerprint>,
+    /// What is there now, where that shall stay.
+    kept: Option<Table>,
 }
 
-/// As much of each end of a disk as its fingerprint covers.
-const FINGERPRINT_LEN: u64 = 1 << 20;
 /// Disks that are made to measure end on whole MiB.
 const MEBIBYTE: u64 = 1 << 20;
 
@@ -57,10 +57,17 @@ fn make(settings: &PlanSettings) -> Result<(Target, Layout), String> {
     };
     let table = settings.table.or(target.table).unwrap_or(TableKind::Gpt);
     let request = request(settings, table)?;
+    if settings.keep && matches!(settings.output, OutputArg::Sgdisk | OutputArg::Sfdisk | OutputArg::Parted) {
+        return Err("--keep goes with --output table or json; `alignck apply` writes it".into());
+    }
     if scripts::cannot_say(settings.output, table) {
         return Err("sgdisk makes only GPTs; use --output sfdisk or parted for an MBR".into());
     }
-    let layout = request.lay_out(&target.medium).map_err(|error| format!("{}: {error}", target.name))?;
+    let layout = match &target.kept {
+        Some(table) => request.lay_out_beside(table, &target.medium),
+        None => request.lay_out(&target.medium),
+    };
+    let layout = layout.map_err(|error| format!("{}: {error}", target.name))?;
     Ok((target, layout))
 }
 
@@ -77,13 +84,7 @@ fn request(settings: &PlanSettings, table: TableKind) -> Result<Request, String>
                 )
             })
         });
-        if table == TableKind::Mbr && wanted.name.is_some() {
-            return Err("name= is for a GPT; an MBR has no names".to_owned());
-        }
-        if let Some(name) = wanted.name.as_deref().filter(|name| name.encode_utf16().count() > GPT_NAME) {
-            return Err(format!("name={name} is longer than the {GPT_NAME} characters of a GPT name"));
-        }
-        Ok(Wanted { size: wanted.size, type_: type_.transpose()?, name: wanted.name.clone() })
+        Ok::<_, String>(Wanted { size: wanted.size, type_: type_.transpose()?, name: wanted.name.clone() })
     };
     Ok(Request {
         table,
@@ -93,9 +94,6 @@ fn request(settings: &PlanSettings, table: TableKind) -> Result<Request, String>
     })
 }
 
-/// UTF-16 units in the name of a GPT entry.
-const GPT_NAME: usize = 36;
-
 /// A disk or image that is there.
 fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
     let disk = Disk::open_on(&settings.host, path)?;
@@ -103,14 +101,21 @@ fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
         let whole = disk.path().display();
         return Err(Error::unusable(partition, format!("is a partition; a plan is for its disk, {whole}")));
     }
-    let report = check::run(&disk, &settings.options)?;
+    let (report, table) = check::examine(&disk, &settings.options)?;
+    if report.is_unfinished() {
+        let reason =
+            "an earlier write to it was cut off; `alignck resume` finishes it, `alignck undo` takes it back";
+        return Err(Error::unusable(path, reason));
+    }
     let size = disk.size().ok_or_else(|| Error::unusable(path, "its size is not known"))?;
-    let fingerprint = match disk.device() {
-        Some(device) => {
-            Some(fingerprint(device, size).map_err(|error| Error::unusable(path, error.to_string()))?)
+    let fingerprint = match (disk.device(), &table) {
+        (Some(device), Some(table)) => {
+            let found = table.fingerprint(&Reader::new(device));
+            Some(found.map_err(|error| Error::unusable(path, error.to_string()))?)
         }
-        None => None,
+        _ => None,
     };
+    let kept = if settings.keep { Some(kept(path, &report, table)?) } else { None };
     Ok(Target {
         name: path.display().to_string(),
         medium: Medium {
@@ -124,17 +129,23 @@ fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
             Some(Label::None) | None => None,
         },
         fingerprint,
+        kept,
     })
 }
 
-fn fingerprint(device: &dyn BlockDevice, size: u64) -> Result<FingerprintDocument, ReadError> {
-    let len = size.min(FINGERPRINT_LEN);
-    let crc_at = |offset| {
-        let mut bytes = vec![0; usize::try_from(len).expect("at most a MiB")];
-        device.read_at(offset, &mut bytes)?;
-        Ok(crc32fast::hash(&bytes))
+/// The table of a disk, if it is such that something can be put beside it.
+fn kept(path: &Path, report: &Report, table: Option<Table>) -> Result<Table, Error> {
+    let reason = match (report.table.label, report.table.health) {
+        (_, Health::Repairable | Health::Damaged | Health::Unknown) => {
+            "its partition table is not whole: `alignck check` says why; repair it before something is put beside it"
+        }
+        (Some(Label::None), _) => "has no partition table that could be kept; leave --keep out to make one",
+        (_, Health::Ok | Health::Stale) => match table {
+            Some(table) => return Ok(table),
+            None => "its partition table cannot be read",
+        },
     };
-    Ok(FingerprintDocument { size_bytes: size, head_crc32: crc_at(0)?, tail_crc32: crc_at(size - len)? })
+    Err(Error::unusable(path, reason))
 }
 
 /// A 512e disk that is not there yet: of the size that is given, or as large as the partitions need.
@@ -150,7 +161,7 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     };
     if let Some(bytes) = settings.disk_size {
         let name = format!("a disk of {bytes} bytes");
-        return Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None });
+        return Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None, kept: None });
     }
     let open_ended = |wanted: &WantedText| matches!(wanted.size, Size::Rest | Size::MilliPercent(_));
     if settings.partitions.iter().any(open_ended) {
@@ -161,7 +172,7 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     let endless = medium(None);
     let layout = request(settings, table)?.lay_out(&endless).map_err(|error| format!("{name}: {error}"))?;
     let bytes = enough(&layout, endless.sector_size).ok_or("the partitions are too large for any disk")?;
-    Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None })
+    Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None, kept: None })
 }
 
 /// The smallest whole MiB, and whole grain, on which the layout fits with the table's own copy at the end.
@@ -183,9 +194,7 @@ fn print(settings: &PlanSettings, target: Target, layout: &Layout) -> io::Result
     match settings.output {
         OutputArg::Table => Page::of_terminal().plan(&mut out, &target, layout)?,
         OutputArg::Json => {
-            let document =
-                PlanDocument::new(layout, settings.align, &target.medium.topology, target.fingerprint);
-            write_indented(&mut out, &document, "")?;
+            write_indented(&mut out, &PlanDocument::new(layout, target.fingerprint), "")?;
             writeln!(out)?;
         }
         OutputArg::Sfdisk => scripts::sfdisk(&mut out, layout)?,

@@ -24,8 +24,8 @@ pub(crate) fn sfdisk(out: &mut dyn Write, layout: &Layout) -> io::Result<()> {
     };
     writeln!(out, "label: {label}\nunit: sectors\nsector-size: {}", layout.sector_size)?;
     // libfdisk would begin at its own first sector otherwise, and refuse what comes before.
-    if let Some(first) = layout.partitions.first().filter(|_| layout.table == TableKind::Gpt) {
-        writeln!(out, "first-lba: {}", first.first)?;
+    if layout.table == TableKind::Gpt {
+        writeln!(out, "first-lba: {}", layout.first_usable)?;
     }
     writeln!(out)?;
     for planned in &layout.partitions {

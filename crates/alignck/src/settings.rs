@@ -4,19 +4,22 @@ use std::path::PathBuf;
 
 use align_core::check::{Code, Options};
 use align_core::device::linux::Host;
+use align_core::patch::Folder;
 use align_core::plan::{Align, TableKind};
 use align_core::topology::Reported;
 use align_core::units::{PhysicalSize, Size};
 use clap::error::ErrorKind;
 
 use crate::cli::{
-    self, AlignArg, CheckArgs, Cli, Command, FailOnArg, MediumArgs, OutputArg, PlanArgs, TableArg, Word,
+    self, AlignArg, ApplyArgs, CheckArgs, Cli, Command, FailOnArg, HostArgs, MediumArgs, OutputArg, PlanArgs,
+    TableArg, Word, WriteArgs,
 };
 
 /// What was asked for.
 pub(crate) enum Action {
     Check(CheckSettings),
     Plan(PlanSettings),
+    Write(WriteSettings),
     /// A code, or all of them.
     Explain(Option<Code>),
 }
@@ -40,7 +43,40 @@ pub(crate) struct PlanSettings {
     pub(crate) primaries: Option<u32>,
     /// `None`: as large as needed.
     pub(crate) disk_size: Option<u64>,
+    /// Whether the partitions that are there stay.
+    pub(crate) keep: bool,
     pub(crate) output: OutputArg,
+}
+
+/// Something that is written to a disk.
+pub(crate) struct WriteSettings {
+    pub(crate) disk: PathBuf,
+    pub(crate) what: WriteWhat,
+    pub(crate) options: Options,
+    pub(crate) consent: Consent,
+    /// `None`: the state folder of the user.
+    pub(crate) backup: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+pub(crate) enum WriteWhat {
+    /// The plan in this file; `-` is standard input.
+    Apply { plan: PathBuf, wipe: bool },
+    /// The write of this backup, or of the newest.
+    Resume { from: Option<PathBuf> },
+    /// What this backup holds, or the newest.
+    Undo { from: Option<PathBuf>, force: bool },
+}
+
+/// What has to be said before something is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// It is asked for.
+    Ask,
+    /// It was given on the command line.
+    Given,
+    /// Nothing is written.
+    DryRun,
 }
 
 /// A partition of a plan; what its type stands for depends on the table, which the disk may decide.
@@ -83,6 +119,15 @@ impl TryFrom<Cli> for Action {
                 }
             },
             Some(Command::Plan(plan)) => PlanSettings::try_from(plan).map(Self::Plan),
+            Some(Command::Apply(apply)) => WriteSettings::of_apply(apply).map(Self::Write),
+            Some(Command::Resume(resume)) => {
+                let what = WriteWhat::Resume { from: resume.from };
+                Ok(Self::Write(WriteSettings::new(resume.disk, what, options(&[], None)?, resume.write)))
+            }
+            Some(Command::Undo(undo)) => {
+                let what = WriteWhat::Undo { from: undo.from, force: undo.force };
+                Ok(Self::Write(WriteSettings::new(undo.disk, what, options(&[], None)?, undo.write)))
+            }
             Some(Command::Check(check)) => CheckSettings::try_from(check).map(Self::Check),
             None => CheckSettings::try_from(cli.check).map(Self::Check),
         }
@@ -96,7 +141,7 @@ impl TryFrom<CheckArgs> for CheckSettings {
         if args.disks.iter().filter(|disk| disk.as_os_str() == "-").count() > 1 {
             return Err(usage("standard input (-) can be checked only once"));
         }
-        let (host, options) = medium(args.medium)?;
+        let (host, options) = (host(args.host), medium(args.medium)?);
         Ok(Self {
             disks: if args.all { Disks::All } else { Disks::Named(args.disks) },
             host,
@@ -115,8 +160,11 @@ impl TryFrom<PlanArgs> for PlanSettings {
     type Error = clap::Error;
 
     fn try_from(args: PlanArgs) -> Result<Self, clap::Error> {
-        let (host, options) = medium(args.medium)?;
+        let (host, options) = (host(args.host), medium(args.medium)?);
         let (disk, partitions) = words(&args.words).map_err(usage)?;
+        if args.keep && disk.is_none() {
+            return Err(usage("--keep is for a disk that is there: name it"));
+        }
         if disk.is_some() && args.disk_size.is_some() {
             return Err(usage("--disk-size is for a plan without a disk; the disk has a size of its own"));
         }
@@ -147,24 +195,50 @@ impl TryFrom<PlanArgs> for PlanSettings {
             align,
             primaries: args.primaries,
             disk_size: size_of("--disk-size", args.disk_size)?,
+            keep: args.keep,
             output: if args.json { OutputArg::Json } else { args.output },
         })
     }
 }
 
-/// Where disks are looked for, and what they are taken for.
-fn medium(args: MediumArgs) -> Result<(Host, Options), clap::Error> {
+impl WriteSettings {
+    fn of_apply(args: ApplyArgs) -> Result<Self, clap::Error> {
+        let what = WriteWhat::Apply { plan: args.plan, wipe: args.wipe };
+        Ok(Self::new(args.disk, what, medium(args.medium)?, args.write))
+    }
+
+    fn new(disk: PathBuf, what: WriteWhat, options: Options, args: WriteArgs) -> Self {
+        let consent = match (args.yes, args.dry_run) {
+            (_, true) => Consent::DryRun,
+            (true, false) => Consent::Given,
+            (false, false) => Consent::Ask,
+        };
+        Self { disk, what, options, consent, backup: args.backup, json: args.json }
+    }
+}
+
+/// Where disks are looked for.
+fn host(args: HostArgs) -> Host {
+    args.sysroot.map_or_else(Host::here, Host::recorded)
+}
+
+/// What a disk is taken for.
+fn medium(args: MediumArgs) -> Result<Options, clap::Error> {
+    options(&args.topology, args.physical_sector)
+}
+
+fn options(topology: &[String], physical_sector: Option<String>) -> Result<Options, clap::Error> {
     let mut pretend = Reported::default();
-    for pair in args.topology.iter().flat_map(|list| list.split(',')) {
+    for pair in topology.iter().flat_map(|list| list.split(',')) {
         set(&mut pretend, pair).map_err(|reason| usage(format!("--topology {pair}: {reason}")))?;
     }
-    let physical = args
-        .physical_sector
+    let physical = physical_sector
         .map(|text| {
             physical_size(&text).map_err(|reason| usage(format!("--physical-sector {text}: {reason}")))
         })
         .transpose()?;
-    Ok((args.sysroot.map_or_else(Host::here, Host::recorded), Options { pretend, physical }))
+    let unfinished = Folder::of_user().map(|folder| folder.unfinished()).unwrap_or_default();
+    Ok(Options { pretend, physical, unfinished: unfinished.into() })
 }
 
 /// The disk and the partitions of a plan, each as often as the xN behind it says.

@@ -23,12 +23,13 @@ mod registry;
 mod report;
 mod run;
 mod subject;
+mod unfinished;
 mod verdict;
 
 pub use code::{Code, Severity};
 pub use finding::Finding;
 pub use registry::{Check, REGISTRY};
 pub use report::{Health, PartitionReport, Report, Status, TableReport};
-pub use run::{Options, run};
+pub use run::{Options, examine, run};
 pub use subject::Subject;
 pub use verdict::Verdict;

@@ -35,6 +35,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether a write to this disk was cut off, and has to be finished or taken back before anything else.
+    pub fn is_unfinished(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code == Code::UnfinishedWrite)
+    }
+
     /// The unit of all LBAs of the report, in bytes: that of the table, or of the device where there is none.
     pub fn unit(&self) -> SectorSize {
         self.table.sector_size.unwrap_or(self.topology.logical)

@@ -1,8 +1,12 @@
+use std::sync::Arc;
+
+use super::unfinished;
 use super::{Finding, Health, PartitionReport, REGISTRY, Report, Status, Subject, TableReport, Verdict};
 use crate::Error;
 use crate::content::{self, Kind};
 use crate::device::linux::KernelView;
 use crate::device::{Disk, ReadError, Reader, Source};
+use crate::patch::Backup;
 use crate::table::mbr::SECTOR_LEN;
 use crate::table::{Label, Partition, PartitionKind, PartitionType, SectorSizeBasis, Table};
 use crate::topology::{Reported, Topology};
@@ -15,6 +19,9 @@ pub struct Options {
     pub pretend: Reported,
     /// The physical sector size to judge by, whatever is reported.
     pub physical: Option<PhysicalSize>,
+    /// Writes that were not seen to end, of any disk: where one of them left this disk half written, that is said
+    /// first of all. See [`Folder::unfinished`](crate::patch::Folder::unfinished).
+    pub unfinished: Arc<[Backup]>,
 }
 
 /// Checks one disk.
@@ -23,6 +30,14 @@ pub struct Options {
 /// When the disk cannot be looked at: it cannot be read, is too short, or is an image in a foreign format.
 /// What is wrong *on* a disk is in the report.
 pub fn run(disk: &Disk, options: &Options) -> Result<Report, Error> {
+    examine(disk, options).map(|(report, _)| report)
+}
+
+/// Checks one disk, and gives its table too; `None` when there are no bytes to read.
+///
+/// # Errors
+/// As [`run`].
+pub fn examine(disk: &Disk, options: &Options) -> Result<(Report, Option<Table>), Error> {
     let reported = disk.reported().overridden_by(&options.pretend);
     let logical = reported.logical.and_then(SectorSize::new);
     let reader = disk.device().map(Reader::new);
@@ -49,11 +64,17 @@ pub fn run(disk: &Disk, options: &Options) -> Result<Report, Error> {
         partitions: &partitions,
         unit,
     };
+    // What is half written is not judged, and nothing else may be done before it is finished or taken back.
+    if let Some(cut_off) = unfinished::find(disk, &options.unfinished) {
+        let mut report = report(disk, topology, table.as_ref(), partitions, vec![cut_off]);
+        report.status = Status::Unknown;
+        return Ok((report, table));
+    }
     let mut findings = Vec::new();
     for check in REGISTRY {
         findings.extend((check.run)(&subject)?);
     }
-    Ok(report(disk, topology, table.as_ref(), partitions, findings))
+    Ok((report(disk, topology, table.as_ref(), partitions, findings), table))
 }
 
 /// Reads the table, after making sure that these are the bytes of a disk.

@@ -12,6 +12,8 @@
 //! assert_eq!((content.name, content.kind), ("XFS", Kind::FileSystem));
 //! ```
 
+use std::ops::Range;
+
 mod boot_sector;
 mod signatures;
 
@@ -48,6 +50,28 @@ pub fn recognise(front: &[u8]) -> Option<Content> {
         boot_sector(front).map(|sector| Content { kind: Kind::FileSystem, name: sector.name(), remedy: "" })
     })
 }
+
+/// The bytes by which something is recognised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// What is recognised by them.
+    pub name: &'static str,
+    /// Where they are, from the front on. Without them it is not recognised any more.
+    pub range: Range<usize>,
+}
+
+/// Everything that the first bytes look like, with the bytes that say so: what was made last, and what shows through
+/// from before.
+pub fn traces(front: &[u8]) -> Vec<Trace> {
+    let sector = boot_sector(front).map(|sector| Trace { name: sector.name(), range: 0..BOOT_SECTOR_LEN });
+    let mut traces: Vec<Trace> = signatures::all(front).chain(sector).collect();
+    // The boot sector contains the marks of some formats.
+    traces.sort_by_key(|trace| (trace.range.start, std::cmp::Reverse(trace.range.end)));
+    traces
+}
+
+/// The length of a boot sector.
+const BOOT_SECTOR_LEN: usize = 512;
 
 /// What the first bytes look like, if that is a foreign container.
 pub fn recognise_container(front: &[u8]) -> Option<Content> {

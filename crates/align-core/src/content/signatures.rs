@@ -1,4 +1,4 @@
-use super::{Content, Kind};
+use super::{Content, Kind, Trace};
 
 /// How many bytes from the start on the signatures reach: btrfs has its magic behind the first 64 KiB.
 pub const FRONT_LEN: usize = 68 << 10;
@@ -148,6 +148,15 @@ static ALL: &[Signature] = &[
 pub(super) fn first(front: &[u8], wanted: impl Fn(Kind) -> bool) -> Option<Content> {
     let mut wanted = ALL.iter().filter(|signature| wanted(signature.content.kind));
     wanted.find(|signature| signature.matches(front)).map(|signature| signature.content)
+}
+
+/// Every signature of what a disk or partition can hold that matches, with the place of its magic.
+pub(super) fn all(front: &[u8]) -> impl Iterator<Item = Trace> {
+    let held = ALL.iter().filter(|signature| signature.content.kind != Kind::Container);
+    held.filter(|signature| signature.matches(front)).map(|signature| Trace {
+        name: signature.content.name,
+        range: signature.offset..signature.offset + signature.magic.len(),
+    })
 }
 
 /// ext4 features that older drivers refuse: extents, 64bit, flex_bg.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::linux::{DeviceFacts, Disagreement, Host, KernelView, SysDisk};
 use super::{BlockDevice, FileDevice, StreamDevice};
 use crate::Error;
+use crate::patch::DiskIdentity;
 use crate::topology::Reported;
 
 /// A disk that was opened for reading, with what is known of it from outside its bytes.
@@ -19,6 +20,7 @@ pub struct Disk {
     size: Option<u64>,
     kernel: Option<KernelView>,
     description: Option<String>,
+    serial: Option<String>,
 }
 
 /// What sort of thing a disk is.
@@ -91,6 +93,7 @@ impl Disk {
             facts: DeviceFacts::default(),
             kernel: None,
             description: None,
+            serial: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl Disk {
             size,
             kernel,
             description: sys.and_then(SysDisk::description),
+            serial: sys.and_then(SysDisk::serial),
         })
     }
 
@@ -149,6 +153,13 @@ impl Disk {
     /// Why there are no bytes: then only the kernel's list of partitions is known.
     pub fn unread(&self) -> Option<&Error> {
         self.bytes.as_ref().err()
+    }
+
+    /// What the disk is known by, also after it is plugged in elsewhere; `None` for a pipe.
+    pub fn identity(&self) -> Option<DiskIdentity> {
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let serial = self.serial.clone();
+        Some(DiskIdentity { path: path.to_string_lossy().into_owned(), size: self.size?, serial })
     }
 
     /// What the device reports of its geometry.

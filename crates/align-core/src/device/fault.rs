@@ -21,6 +21,7 @@ pub struct FaultDevice<D> {
     reads: AtomicU64,
     bytes_read: AtomicU64,
     largest_read: AtomicU64,
+    writes: AtomicU64,
 }
 
 impl<D: BlockDevice> FaultDevice<D> {
@@ -32,6 +33,7 @@ impl<D: BlockDevice> FaultDevice<D> {
             reads: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
             largest_read: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
         }
     }
 
@@ -47,7 +49,12 @@ impl<D: BlockDevice> FaultDevice<D> {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// How many bytes they asked for together.
+    /// How many writes were tried.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes the reads asked for together.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
@@ -77,6 +84,7 @@ impl<D: BlockDevice> BlockDevice for FaultDevice<D> {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
         self.inner.write_at(offset, bytes)
     }
 

@@ -3,6 +3,8 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
 use super::{BlockDevice, ReadError, check_range, read_only};
 
 /// An image file or a block device of the machine.
@@ -28,6 +30,14 @@ impl FileDevice {
     /// Those of the operating system.
     pub fn open_writable(path: &Path) -> io::Result<Self> {
         Self::new(OpenOptions::new().read(true).write(true).open(path)?, true)
+    }
+
+    /// A file that was opened for reading and writing.
+    ///
+    /// # Errors
+    /// When its end cannot be found.
+    pub fn of_writable(file: File) -> io::Result<Self> {
+        Self::new(file, true)
     }
 
     fn new(mut file: File, writable: bool) -> io::Result<Self> {
@@ -63,6 +73,11 @@ impl BlockDevice for FileDevice {
 
     fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    fn forget_cached(&self) {
+        // Advice: where it is not taken, reads come from memory.
+        let _ = posix_fadvise(&self.file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
     }
 }
 

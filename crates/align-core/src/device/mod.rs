@@ -59,6 +59,9 @@ pub trait BlockDevice: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// When the device fails; then nothing is known of the writes since the last flush.
     fn flush(&self) -> io::Result<()>;
+
+    /// Lets the next read come from the medium and not from memory, where the system can do that.
+    fn forget_cached(&self) {}
 }
 
 /// Why bytes could not be read.

@@ -91,4 +91,68 @@ pub enum PlanError {
         /// The offset.
         offset: u64,
     },
+    /// A type that the table does not have.
+    #[error("partition {partition}: its type is none that a {table} can hold")]
+    Type {
+        /// Which.
+        partition: usize,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+    /// A name for a partition of an MBR.
+    #[error("partition {partition}: an MBR has no names; leave name= out, or use a GPT")]
+    NoNames {
+        /// Which.
+        partition: usize,
+    },
+    /// A name that does not fit into a GPT.
+    #[error("partition {partition}: its name has {units} UTF-16 units, and a GPT has room for 36")]
+    NameTooLong {
+        /// Which.
+        partition: usize,
+        /// How long it is.
+        units: usize,
+    },
+    /// There is no table beside which partitions could be put.
+    #[error("there is no partition table that could be kept; leave --keep out to make one")]
+    NothingToKeep,
+    /// A table stays, and another kind was asked for.
+    #[error("the table that is kept is a {there}, not a {asked}")]
+    OtherTable {
+        /// The kind that is there, for people.
+        there: &'static str,
+        /// The kind that was asked for.
+        asked: &'static str,
+    },
+    /// A table stays that is written for other sectors.
+    #[error("the table that is kept counts in sectors of {table} bytes, and the disk has sectors of {disk}")]
+    OtherSectorSize {
+        /// Bytes of a sector of the table.
+        table: u64,
+        /// Bytes of a logical sector of the disk.
+        disk: u64,
+    },
+    /// No stretch of free space is large enough.
+    #[error(
+        "partition {partition} does not fit beside what is there: {missing} bytes are missing ({asked} are asked for, \
+         the largest free stretch for it has {largest})"
+    )]
+    NoRoom {
+        /// Which.
+        partition: usize,
+        /// Its size in bytes.
+        asked: u128,
+        /// The size of the largest stretch that it could take.
+        largest: u128,
+        /// How much is missing there.
+        missing: u128,
+    },
+    /// Space there may be, but no number.
+    #[error("partition {partition}: the {table} that is kept has no free place for another partition")]
+    NoSlot {
+        /// Which.
+        partition: usize,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
 }

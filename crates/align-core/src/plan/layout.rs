@@ -1,18 +1,21 @@
+use uuid::Uuid;
+
 use super::space::Space;
 use super::{Align, Grain, Medium, PlanError, Request, TableKind, Wanted};
-use crate::table::{PartitionKind, PartitionType};
-use crate::units::{Lba, SectorSize, Size};
+use crate::table::gpt::NAME_UNITS;
+use crate::table::{Partition, PartitionKind, PartitionType};
+use crate::units::{Lba, PhysicalSize, SectorSize, Size};
 
 /// What a fresh GPT holds.
 const MOST_GPT: usize = 128;
 /// What an MBR holds without a container.
-const MOST_PRIMARY: usize = 4;
+pub(super) const MOST_PRIMARY: usize = 4;
 /// What an MBR holds with one: 3 primaries, and as many EBRs as are read.
 const MOST_MBR: usize = 3 + crate::table::mbr::MAX_LINKS;
 /// The number of the first logical partition.
-const FIRST_LOGICAL: u32 = 5;
+pub(super) const FIRST_LOGICAL: u32 = 5;
 /// The type of a container that is made here.
-const CONTAINER_TYPE: u8 = 0x05;
+pub(super) const CONTAINER_TYPE: u8 = 0x05;
 /// The gap in front of a logical partition under [`Align::Minimal`], 64 sectors of 512 bytes.
 const MINIMAL_GAP: u64 = 32 << 10;
 
@@ -29,8 +32,29 @@ pub struct Layout {
     pub grain: Grain,
     /// Bytes from the start of the disk to the first physical boundary.
     pub alignment_offset: u64,
-    /// The partitions, by number; the container before its logical ones.
+    /// How starts were chosen.
+    pub align: Align,
+    /// The physical sector size that it is for.
+    pub physical: PhysicalSize,
+    /// The grid for full speed, in bytes, where the disk has one.
+    pub optimal_grid: Option<u64>,
+    /// The first sector that a fresh GPT gives to partitions.
+    pub first_usable: Lba,
+    /// What names the disk; `None` for a random one.
+    pub table_id: Option<TableId>,
+    /// The partitions that are there and stay; `None` when the table is made anew.
+    pub kept: Option<Vec<Partition>>,
+    /// The partitions, by number; the container before its logical ones. Of a table that stays only the new ones.
     pub partitions: Vec<Planned>,
+}
+
+/// What names a disk in its partition table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableId {
+    /// The disk signature of an MBR.
+    Mbr(u32),
+    /// The disk GUID of a GPT.
+    Gpt(Uuid),
 }
 
 /// A partition that is planned.
@@ -52,6 +76,60 @@ pub struct Planned {
     pub name: Option<String>,
     /// The EBR of a logical partition.
     pub ebr: Option<Lba>,
+    /// The unique GUID of a GPT entry; `None` for a random one.
+    pub id: Option<Uuid>,
+}
+
+impl Layout {
+    /// The layout with a random identifier wherever none is given.
+    #[must_use]
+    pub fn identified(mut self) -> Self {
+        let table = self.table;
+        self.table_id.get_or_insert_with(|| match table {
+            TableKind::Gpt => TableId::Gpt(Uuid::new_v4()),
+            TableKind::Mbr => TableId::Mbr(random_signature()),
+        });
+        for planned in self.partitions.iter_mut().filter(|_| table == TableKind::Gpt) {
+            planned.id.get_or_insert_with(Uuid::new_v4);
+        }
+        self
+    }
+}
+
+impl Layout {
+    /// Gives every logical partition that has none a boot record: the first one at the start of its container, the
+    /// others one grain in front of them, or right behind the partition before where there is less room. One that has
+    /// no room gets none.
+    pub fn place_records(&mut self) {
+        let container = self.partitions.iter().find(|planned| planned.kind == PartitionKind::Extended);
+        let mut next = container.map(|container| (container.first, true));
+        let grain = self.grain.bytes.checked_div(self.sector_size.bytes()).unwrap_or(1).max(1);
+        for planned in self.partitions.iter_mut().filter(|planned| planned.kind == PartitionKind::Logical) {
+            let Some((least, is_first)) = next else { return };
+            if planned.ebr.is_none() {
+                let usual = planned.first.checked_sub(grain).filter(|usual| *usual >= least && !is_first);
+                planned.ebr = Some(usual.unwrap_or(least)).filter(|ebr| *ebr < planned.first);
+            }
+            next = planned.last.checked_add(1).map(|behind| (behind, false));
+        }
+    }
+
+    /// What the header of a fresh GPT calls the first usable sector: the one at 1 MiB, as libfdisk does, so that no
+    /// tool fills the gap in front with something misaligned; or all that there is where partitions begin before that.
+    pub fn usual_first_usable(&self) -> Lba {
+        let sectors = |bytes: u64| Lba::new(bytes.div_ceil(self.sector_size.bytes()));
+        let mebibyte = sectors(super::space::FIRST_MEBIBYTE);
+        if self.partitions.iter().all(|planned| planned.first >= mebibyte) {
+            return mebibyte;
+        }
+        let array = super::space::GPT_ARRAY_BYTES.div_ceil(self.sector_size.bytes());
+        Lba::new(super::space::GPT_FRONT.saturating_add(array))
+    }
+}
+
+/// A random disk signature. 0 would mean that there is none.
+fn random_signature() -> u32 {
+    Uuid::new_v4().as_fields().0.max(1)
 }
 
 impl Planned {
@@ -63,6 +141,35 @@ impl Planned {
 
 pub(super) fn lay_out(request: &Request, medium: &Medium) -> Result<Layout, PlanError> {
     let primaries = primaries(request)?;
+    check_sizes(request)?;
+    let grain = grain_of(request, medium)?;
+    let space = Space::of_disk(request.table, medium, grain)?;
+    let sizes = Sizes { request, medium, grain };
+    let mut planner = Planner { request, space, sizes, partitions: Vec::new() };
+    planner.place_all(primaries)?;
+    let mut layout = Layout {
+        table: request.table,
+        sector_size: medium.sector_size,
+        disk_sectors: medium.sectors,
+        grain,
+        alignment_offset: medium.topology.alignment_offset,
+        align: request.align,
+        physical: medium.topology.physical,
+        optimal_grid: medium.topology.optimal_grid,
+        first_usable: Lba::ZERO,
+        table_id: None,
+        kept: None,
+        partitions: planner.partitions,
+    };
+    layout.first_usable = layout.usual_first_usable();
+    Ok(layout)
+}
+
+/// Refuses what is wrong with the partitions wherever they go.
+pub(super) fn check_sizes(request: &Request) -> Result<(), PlanError> {
+    if request.partitions.is_empty() {
+        return Err(PlanError::Nothing);
+    }
     for (index, wanted) in (1..).zip(&request.partitions) {
         if matches!(wanted.size, Size::Bytes(0) | Size::Sectors(0) | Size::MilliPercent(0)) {
             return Err(PlanError::Empty { partition: index });
@@ -70,24 +177,32 @@ pub(super) fn lay_out(request: &Request, medium: &Medium) -> Result<Layout, Plan
         if wanted.size == Size::Rest && index < request.partitions.len() {
             return Err(PlanError::AfterRest { partition: index.saturating_add(1) });
         }
+        let suits = match (request.table, wanted.type_) {
+            (TableKind::Gpt, Some(PartitionType::Gpt(guid))) => !guid.is_nil(),
+            (TableKind::Mbr, Some(type_ @ PartitionType::Mbr(byte))) => byte != 0 && !type_.is_extended(),
+            (_, type_) => type_.is_none(),
+        };
+        if !suits {
+            return Err(PlanError::Type { partition: index, table: request.table.name() });
+        }
+        match (request.table, &wanted.name) {
+            (TableKind::Mbr, Some(_)) => return Err(PlanError::NoNames { partition: index }),
+            (TableKind::Gpt, Some(name)) if name.encode_utf16().count() > NAME_UNITS => {
+                return Err(PlanError::NameTooLong { partition: index, units: name.encode_utf16().count() });
+            }
+            _ => {}
+        }
     }
+    Ok(())
+}
+
+pub(super) fn grain_of(request: &Request, medium: &Medium) -> Result<Grain, PlanError> {
     let capacity = Lba::new(medium.sectors).position(medium.sector_size);
-    let grain = Grain::choose(request.align, &medium.topology, capacity).ok_or(PlanError::Grain {
+    Grain::choose(request.align, &medium.topology, capacity).ok_or(PlanError::Grain {
         bytes: match request.align {
             Align::Grain(bytes) => bytes,
             Align::Optimal | Align::Minimal => 0,
         },
-    })?;
-    let space = Space::of_disk(request.table, medium, grain)?;
-    let mut planner = Planner { request, medium, space, grain, partitions: Vec::new() };
-    planner.place_all(primaries)?;
-    Ok(Layout {
-        table: request.table,
-        sector_size: medium.sector_size,
-        disk_sectors: medium.sectors,
-        grain,
-        alignment_offset: medium.topology.alignment_offset,
-        partitions: planner.partitions,
     })
 }
 
@@ -98,9 +213,6 @@ fn primaries(request: &Request) -> Result<usize, PlanError> {
         TableKind::Gpt => MOST_GPT,
         TableKind::Mbr => MOST_MBR,
     };
-    if asked == 0 {
-        return Err(PlanError::Nothing);
-    }
     if asked > most {
         return Err(PlanError::TooMany { asked, most, table: request.table.name() });
     }
@@ -121,10 +233,16 @@ fn primaries(request: &Request) -> Result<usize, PlanError> {
 
 struct Planner<'r> {
     request: &'r Request,
-    medium: &'r Medium,
     space: Space,
-    grain: Grain,
+    sizes: Sizes<'r>,
     partitions: Vec<Planned>,
+}
+
+/// How large partitions and the gaps in front of logical ones become, in bytes.
+pub(super) struct Sizes<'r> {
+    pub(super) request: &'r Request,
+    pub(super) medium: &'r Medium,
+    pub(super) grain: Grain,
 }
 
 impl<'r> Planner<'r> {
@@ -143,7 +261,7 @@ impl<'r> Planner<'r> {
         let container_end = self.space.down(self.space.end);
         if start >= container_end {
             let bytes = self.bytes_of(wanted.size);
-            return Err(self.does_not_fit(*first, bytes, start, container_end, Some(self.gap())));
+            return Err(does_not_fit(*first, bytes, start, container_end, Some(self.sizes.gap())));
         }
         self.push(number, PartitionKind::Extended, (start, container_end), None, None);
         self.place_logicals(logicals, start, container_end)
@@ -156,7 +274,7 @@ impl<'r> Planner<'r> {
         container: u128,
         container_end: u128,
     ) -> Result<(), PlanError> {
-        let gap = self.gap();
+        let gap = self.sizes.gap();
         let mut ebr = container;
         let mut start = container.saturating_add(gap);
         for (number, (index, wanted)) in (FIRST_LOGICAL..).zip(wanted) {
@@ -164,24 +282,11 @@ impl<'r> Planner<'r> {
             self.push(number, PartitionKind::Logical, (start, end), Some(wanted), Some(ebr));
             ebr = self.space.up(end);
             start = match self.request.align {
-                Align::Minimal => {
-                    // The gap is counted from the last sector that is used.
-                    let last = end.saturating_sub(self.medium.sector_size.bytes().into());
-                    let physical = u128::from(self.medium.topology.physical.bytes());
-                    self.space.up(last.saturating_add(gap)).max(ebr.saturating_add(physical))
-                }
+                Align::Minimal => self.sizes.minimal_start(&self.space, end, ebr),
                 Align::Optimal | Align::Grain(_) => ebr.saturating_add(gap),
             };
         }
         Ok(())
-    }
-
-    /// The room for an EBR in front of a logical partition.
-    fn gap(&self) -> u128 {
-        match self.request.align {
-            Align::Minimal => MINIMAL_GAP.max(self.medium.topology.physical.bytes()).into(),
-            Align::Optimal | Align::Grain(_) => self.grain.bytes.into(),
-        }
     }
 
     /// Where a partition of this size ends that begins at `start`, in front of `limit`.
@@ -195,70 +300,76 @@ impl<'r> Planner<'r> {
     ) -> Result<u128, PlanError> {
         if size == Size::Rest {
             let end = self.space.down(limit);
-            let least = u128::from(self.medium.sector_size.bytes());
-            return if end > start { Ok(end) } else { Err(self.does_not_fit(index, least, start, end, gap)) };
+            let least = u128::from(self.space.unit().bytes());
+            return if end > start { Ok(end) } else { Err(does_not_fit(index, least, start, end, gap)) };
         }
         let bytes = self.bytes_of(size);
         match start.checked_add(bytes) {
             Some(end) if end <= limit => Ok(end),
-            _ => Err(self.does_not_fit(index, bytes, start, limit, gap)),
+            _ => Err(does_not_fit(index, bytes, start, limit, gap)),
         }
     }
 
-    /// The size in bytes: rounded up to the physical sector, except when sectors were asked for.
     fn bytes_of(&self, size: Size) -> u128 {
-        let whole_physical =
-            |bytes: u128| bytes.next_multiple_of(self.medium.topology.physical.bytes().into());
-        match size {
-            Size::Bytes(bytes) => whole_physical(bytes.into()),
-            Size::Sectors(sectors) => Lba::new(sectors).position(self.medium.sector_size),
-            Size::MilliPercent(milli) => {
-                let space = self.space.end.saturating_sub(self.space.first_place());
-                whole_physical(space.saturating_mul(milli.into()).checked_div(100_000).unwrap_or(0))
-            }
-            Size::Rest => 0,
-        }
-    }
-
-    fn does_not_fit(
-        &self,
-        partition: usize,
-        asked: u128,
-        start: u128,
-        limit: u128,
-        gap: Option<u128>,
-    ) -> PlanError {
-        let available = limit.saturating_sub(start);
-        // The start itself may lie beyond the limit.
-        let missing = start.saturating_add(asked).saturating_sub(limit);
-        match gap {
-            None => PlanError::DoesNotFit { partition, asked, available, missing },
-            Some(gap) => PlanError::LogicalDoesNotFit { partition, asked, available, missing, gap },
-        }
+        let whole = self.space.end.saturating_sub(self.space.first_place());
+        self.sizes.bytes_of(size, whole)
     }
 
     fn push(
         &mut self,
         number: u32,
         kind: PartitionKind,
-        (start, end): (u128, u128),
+        bytes: (u128, u128),
         wanted: Option<&Wanted>,
         ebr: Option<u128>,
     ) {
-        let sector = u128::from(self.medium.sector_size.bytes());
         let type_ = match wanted {
             Some(wanted) => wanted.type_.unwrap_or_else(|| self.request.table.default_type()),
             None => PartitionType::Mbr(CONTAINER_TYPE),
         };
-        self.partitions.push(Planned {
-            number,
-            kind,
-            first: self.space.lba(start),
-            last: self.space.lba(end.saturating_sub(sector)),
-            asked: wanted.map(|wanted| wanted.size),
-            type_,
-            name: wanted.and_then(|wanted| wanted.name.clone()),
-            ebr: ebr.map(|ebr| self.space.lba(ebr)),
-        });
+        self.partitions.push(self.space.planned(number, kind, bytes, type_, wanted, ebr));
+    }
+}
+
+impl Sizes<'_> {
+    /// The size in bytes: rounded up to the physical sector, except when sectors were asked for. A percentage is of
+    /// `whole`.
+    pub(super) fn bytes_of(&self, size: Size, whole: u128) -> u128 {
+        let whole_physical =
+            |bytes: u128| bytes.next_multiple_of(self.medium.topology.physical.bytes().into());
+        match size {
+            Size::Bytes(bytes) => whole_physical(bytes.into()),
+            Size::Sectors(sectors) => Lba::new(sectors).position(self.medium.sector_size),
+            Size::MilliPercent(milli) => {
+                whole_physical(whole.saturating_mul(milli.into()).checked_div(100_000).unwrap_or(0))
+            }
+            Size::Rest => 0,
+        }
+    }
+
+    /// The room for an EBR in front of a logical partition.
+    pub(super) fn gap(&self) -> u128 {
+        match self.request.align {
+            Align::Minimal => MINIMAL_GAP.max(self.medium.topology.physical.bytes()).into(),
+            Align::Optimal | Align::Grain(_) => self.grain.bytes.into(),
+        }
+    }
+
+    /// Where the next logical partition begins under [`Align::Minimal`], behind what ends at `end` and its own `ebr`.
+    pub(super) fn minimal_start(&self, space: &Space, end: u128, ebr: u128) -> u128 {
+        // The gap is counted from the last sector that is used.
+        let last = end.saturating_sub(self.medium.sector_size.bytes().into());
+        let physical = u128::from(self.medium.topology.physical.bytes());
+        space.up(last.saturating_add(self.gap())).max(ebr.saturating_add(physical))
+    }
+}
+
+fn does_not_fit(partition: usize, asked: u128, start: u128, limit: u128, gap: Option<u128>) -> PlanError {
+    let available = limit.saturating_sub(start);
+    // The start itself may lie beyond the limit.
+    let missing = start.saturating_add(asked).saturating_sub(limit);
+    match gap {
+        None => PlanError::DoesNotFit { partition, asked, available, missing },
+        Some(gap) => PlanError::LogicalDoesNotFit { partition, asked, available, missing, gap },
     }
 }

@@ -22,6 +22,7 @@
 //! ```
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)]
 
+mod beside;
 mod error;
 mod grain;
 mod layout;
@@ -31,5 +32,5 @@ mod types;
 
 pub use error::PlanError;
 pub use grain::{Align, Grain, GrainReason};
-pub use layout::{Layout, Planned};
+pub use layout::{Layout, Planned, TableId};
 pub use request::{Medium, Request, TableKind, Wanted};

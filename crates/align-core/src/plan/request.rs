@@ -1,5 +1,5 @@
-use super::{Align, Layout, PlanError, layout, types};
-use crate::table::PartitionType;
+use super::{Align, Layout, PlanError, beside, layout, types};
+use crate::table::{PartitionType, Table};
 use crate::topology::Topology;
 use crate::units::{SectorSize, Size};
 
@@ -66,6 +66,16 @@ impl Request {
     /// When something that was asked for is not possible; the error names it with its numbers.
     pub fn lay_out(&self, medium: &Medium) -> Result<Layout, PlanError> {
         layout::lay_out(self, medium)
+    }
+
+    /// Lays the partitions out in the free space of a table that stays as it is, containers included. Each takes the
+    /// first stretch in which it fits; the rest takes the largest, and a percentage is of the largest. Numbers that are
+    /// given stay: new logical partitions come at the end of the chain.
+    ///
+    /// # Errors
+    /// When something that was asked for is not possible; the error names it with its numbers.
+    pub fn lay_out_beside(&self, table: &Table, medium: &Medium) -> Result<Layout, PlanError> {
+        beside::lay_out(self, medium, table)
     }
 }
 

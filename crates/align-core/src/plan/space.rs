@@ -1,19 +1,22 @@
-use super::{Grain, Medium, PlanError, TableKind};
+use std::ops::Range;
+
+use super::{Grain, Medium, PlanError, Planned, TableKind, Wanted};
+use crate::table::{Gpt, PartitionKind, PartitionType};
 use crate::topology::Grid;
 use crate::units::{Lba, SectorSize};
 
 /// The array of a fresh GPT: 128 entries of 128 bytes.
-const GPT_ARRAY_BYTES: u64 = 128 * 128;
+pub(super) const GPT_ARRAY_BYTES: u64 = 128 * 128;
 /// The protective MBR and the header in front of the array.
-const GPT_FRONT: u64 = 2;
+pub(super) const GPT_FRONT: u64 = 2;
 /// MBR fields have 32 bits; the last two LBAs stay free, as other partitioners leave them.
 const MBR_SECTORS: u64 = u32::MAX as u64;
 /// Boot loaders expect the first MiB for themselves.
-const FIRST_MEBIBYTE: u128 = 1 << 20;
+pub(super) const FIRST_MEBIBYTE: u64 = 1 << 20;
 
 /// The space of a disk that a table gives to partitions, in bytes, and the places in it.
 pub(super) struct Space {
-    /// The first byte that the table allows.
+    /// The first byte for partitions.
     first: u128,
     /// One past the last byte.
     pub(super) end: u128,
@@ -40,12 +43,73 @@ impl Space {
         if front >= end {
             return Err(too_small());
         }
-        let gap = if grain.small_disk { medium.topology.physical.bytes().into() } else { FIRST_MEBIBYTE };
+        Self::new(bytes(front), bytes(end), medium, grain)
+    }
+
+    /// The space of a GPT that is there. A backup that is not at the end of the disk will be put there.
+    pub(super) fn of_gpt(gpt: &Gpt, medium: &Medium, grain: Grain) -> Result<Self, PlanError> {
+        let unit = medium.sector_size;
+        let too_small = PlanError::DiskTooSmall {
+            bytes: Lba::new(medium.sectors).position(unit),
+            table: TableKind::Gpt.name(),
+        };
+        let Some(header) = gpt.header() else { return Err(PlanError::NothingToKeep) };
+        let in_place = gpt.backup.as_ref().is_ok_and(|backup| Some(backup.my_lba) == gpt.last_lba);
+        let array = header.array_bytes().div_ceil(unit.bytes());
+        let end = match in_place {
+            true => header.last_usable.checked_add(1),
+            false => Lba::new(medium.sectors).checked_sub(array.saturating_add(1)),
+        };
+        let end = end.filter(|end| *end > header.first_usable).ok_or(too_small)?;
+        Self::new(header.first_usable.position(unit), end.position(unit), medium, grain)
+    }
+
+    fn new(front: u128, end: u128, medium: &Medium, grain: Grain) -> Result<Self, PlanError> {
+        let unit = medium.sector_size;
+        let gap =
+            if grain.small_disk { medium.topology.physical.bytes().into() } else { FIRST_MEBIBYTE.into() };
         let offset = medium.topology.alignment_offset;
         if !offset.is_multiple_of(unit.bytes()) {
             return Err(PlanError::OffGrid { sector: unit.bytes(), offset });
         }
-        Ok(Self { first: bytes(front).max(gap), end: bytes(end), grid: grain.grid(offset), unit })
+        Ok(Self { first: front.max(gap), end, grid: grain.grid(offset), unit })
+    }
+
+    /// A partition from the first to one past the last of these bytes.
+    pub(super) fn planned(
+        &self,
+        number: u32,
+        kind: PartitionKind,
+        (start, end): (u128, u128),
+        type_: PartitionType,
+        wanted: Option<&Wanted>,
+        ebr: Option<u128>,
+    ) -> Planned {
+        Planned {
+            number,
+            kind,
+            first: self.lba(start),
+            last: self.lba(end.saturating_sub(self.unit.bytes().into())),
+            asked: wanted.map(|wanted| wanted.size),
+            type_,
+            name: wanted.and_then(|wanted| wanted.name.clone()),
+            ebr: ebr.map(|ebr| self.lba(ebr)),
+            id: None,
+        }
+    }
+
+    /// The first byte for partitions.
+    pub(super) fn first_byte(&self) -> u128 {
+        self.first
+    }
+
+    /// How much of a stretch lies between its first place and its end.
+    pub(super) fn room(&self, bytes: &Range<u128>) -> u128 {
+        bytes.end.saturating_sub(self.up(bytes.start))
+    }
+
+    pub(super) fn unit(&self) -> SectorSize {
+        self.unit
     }
 
     /// The first place for a partition.

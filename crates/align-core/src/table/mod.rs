@@ -27,11 +27,14 @@ use crate::content::{self, BootSector, Content, Kind};
 use crate::device::{ReadError, Reader};
 use crate::units::SectorSize;
 
+mod areas;
+mod fingerprint;
 pub mod gpt;
 pub mod mbr;
 mod partition;
 mod sector_size;
 
+pub use fingerprint::Fingerprint;
 pub use gpt::Gpt;
 pub use mbr::Mbr;
 pub use partition::{Partition, PartitionKind, PartitionType};

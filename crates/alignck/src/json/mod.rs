@@ -7,12 +7,15 @@ use serde::Serialize;
 
 mod check;
 mod plan;
+mod write;
 
 pub use check::{
     CheckDocument, DiskDocument, EffectiveDocument, ErrorDocument, FindingDocument, PartitionDocument,
     ReportedDocument, TableDocument, TopologyDocument,
 };
 pub use plan::{FingerprintDocument, PlanDocument, PlannedDocument, PolicyDocument};
+
+pub use write::{ChangeDocument, WriteDocument};
 
 pub(crate) use check::write_document;
 

@@ -16,6 +16,7 @@ mod grid;
 mod map;
 mod partitions;
 mod plan;
+mod proposal;
 
 /// The width where there is no terminal.
 const USUAL_WIDTH: usize = 80;
@@ -128,6 +129,10 @@ impl Page {
         let wrapped = textwrap::fill(&line, self.options("", INDENT));
         let coloured = format!("{HEADING}{path}:{HEADING:#} {style}{word}{style:#}:");
         writeln!(out, "{}", wrapped.replacen(&format!("{path}: {word}:"), &coloured, 1))?;
+        if report.is_unfinished() {
+            let unfinished = "A write to this disk was cut off: see below before anything else is done.";
+            writeln!(out, "{INDENT}{BAD}{unfinished}{BAD:#}")?;
+        }
         let table = match report.table.health {
             Health::Damaged => "The partition table is damaged: see below before anything is written.",
             Health::Repairable => "The partition table needs repair: see below.",

@@ -1,9 +1,9 @@
 use std::io::{self, Write};
 
 use align_core::plan::{GrainReason, Layout, Planned};
-use align_core::table::PartitionKind;
+use align_core::table::{Partition, PartitionKind};
 use align_core::topology::Topology;
-use align_core::units::{ByteCount, Lba, Size};
+use align_core::units::{ByteCount, Lba, SectorSize, Size};
 
 use super::columns::{Column, print};
 use super::map::{self, Stretch};
@@ -27,8 +27,19 @@ impl Page {
         let unit = layout.sector_size;
         let size = Lba::new(layout.disk_sectors).position(unit);
         let asked = layout.partitions.iter().filter(|planned| planned.asked.is_some()).count();
-        let line =
-            format!("{} with {} for {}", layout.table.name(), count(asked, "partition"), plain(&target.name));
+        let line = match &layout.kept {
+            None => format!(
+                "{} with {} for {}",
+                layout.table.name(),
+                count(asked, "partition"),
+                plain(&target.name)
+            ),
+            Some(kept) => {
+                let more = count(asked, "new partition");
+                let kept = count(kept.len(), "partition");
+                format!("{more} beside the {kept} of the {} of {}", layout.table.name(), plain(&target.name))
+            }
+        };
         writeln!(out, "{HEADING}{}{HEADING:#}", textwrap::fill(&line, self.options("", INDENT)))?;
         writeln!(out)?;
         let disk = format!("{}, {} sectors of {unit} bytes", ByteCount::new(size), layout.disk_sectors);
@@ -38,20 +49,33 @@ impl Page {
         self.fact(out, "Medium", &physical)?;
         self.fact(out, "Grain", &grain(layout, topology))?;
         writeln!(out)?;
-        let rows: Vec<Vec<String>> = layout.partitions.iter().map(|planned| cells(planned, layout)).collect();
-        let columns = if layout.partitions.iter().any(|planned| planned.name.is_some()) { 7 } else { 6 };
+        let kept = layout.kept.iter().flatten();
+        let mut rows: Vec<(u32, Vec<String>)> =
+            kept.clone().map(|partition| (partition.number, kept_cells(partition, unit))).collect();
+        rows.extend(layout.partitions.iter().map(|planned| (planned.number, cells(planned, layout))));
+        rows.sort_by_key(|(number, _)| *number);
+        let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, cells)| cells).collect();
+        let named = rows.iter().any(|cells| cells.last().is_some_and(|name| !name.is_empty()));
+        let columns = if named { 7 } else { 6 };
         print(out, &COLUMNS[..columns], &rows, self.width, |_| anstyle::Style::new())?;
         writeln!(out)?;
-        let stretches = layout.partitions.iter().map(|planned| Stretch {
-            number: planned.number,
-            is_container: planned.kind == PartitionKind::Extended,
-            start: planned.first.position(unit),
-            end: planned.last.position(unit) + u128::from(unit.bytes()),
-        });
-        map::write(out, &stretches.collect::<Vec<_>>(), size, self.width)?;
+        let stretch = |number, kind, first: Lba, last: Lba| Stretch {
+            number,
+            is_container: kind == PartitionKind::Extended,
+            start: first.position(unit),
+            end: last.position(unit) + u128::from(unit.bytes()),
+        };
+        let there = kept.map(|kept| stretch(kept.number, kept.kind, kept.first, kept.last));
+        let new = layout.partitions.iter().map(|new| stretch(new.number, new.kind, new.first, new.last));
+        map::write(out, &there.chain(new).collect::<Vec<_>>(), size, self.width)?;
         writeln!(out)?;
-        let note =
-            "Nothing was written. --output sfdisk, sgdisk or parted prints what makes those tools do it.";
+        let note = match layout.kept {
+            None => {
+                "Nothing was written. --json prints the plan for `alignck apply`; --output sfdisk, sgdisk or parted \
+                 prints what makes those tools do it."
+            }
+            Some(_) => "Nothing was written. --json prints the plan for `alignck apply`.",
+        };
         writeln!(out, "{}", textwrap::fill(note, self.options(INDENT, INDENT)))
     }
 }
@@ -72,6 +96,22 @@ fn grain(layout: &Layout, topology: &Topology) -> String {
         offset => format!("; counted from byte {offset}, where the first physical sector begins"),
     };
     format!("{} ({why}){offset}", ByteCount::new(layout.grain.bytes))
+}
+
+/// A partition that is there and stays.
+fn kept_cells(partition: &Partition, unit: SectorSize) -> Vec<String> {
+    let size = partition.sectors().map(|sectors| u128::from(sectors) * u128::from(unit.bytes()));
+    let type_ =
+        partition.type_.name().map(str::to_owned).or_else(|| partition.type_.code()).unwrap_or_default();
+    vec![
+        partition.number.to_string(),
+        partition.first.to_string(),
+        partition.last.to_string(),
+        size.map_or("inverted".to_owned(), |size| ByteCount::new(size).to_string()),
+        "stays".to_owned(),
+        if partition.kind == PartitionKind::Extended { "(container)".to_owned() } else { type_ },
+        plain(partition.name.as_deref().unwrap_or_default()),
+    ]
 }
 
 fn cells(planned: &Planned, layout: &Layout) -> Vec<String> {

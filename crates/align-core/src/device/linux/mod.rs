@@ -18,11 +18,17 @@
 mod facts;
 mod ioctl;
 mod kernel_view;
+mod rescan;
 mod sysfs;
 mod udev;
+mod uses;
 
 pub use facts::Disagreement;
 pub use kernel_view::{KernelPartition, KernelView};
 pub use sysfs::{Host, SysDisk};
+pub use uses::{Use, UseKind};
+
+pub(crate) use rescan::rescan;
+pub(crate) use uses::{is_busy, locks, of_block, of_image};
 
 pub(super) use facts::DeviceFacts;

@@ -133,6 +133,23 @@ impl SysDisk {
         self.host.root.join("dev").join(self.name().replace('!', "/"))
     }
 
+    /// The folder in sysfs.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What tells this device from all others: a world-wide name, a serial number, or the UUID of a volume. `None`
+    /// where it has none, as loop devices.
+    pub fn serial(&self) -> Option<String> {
+        let attributes = ["wwid", "device/wwid", "device/serial", "serial", "dm/uuid", "md/uuid"];
+        attributes.into_iter().find_map(|attribute| self.text(attribute))
+    }
+
+    /// Whether it cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.number::<u8>("ro") == Some(1)
+    }
+
     /// The size in bytes. sysfs counts 512-byte units, whatever the sector is.
     pub fn size(&self) -> Option<u64> {
         self.number::<u64>("size")?.checked_mul(512)

@@ -16,13 +16,13 @@ const STEP: usize = 1 << 20;
 /// An entry as it is on the disk (UEFI specification 2.10, section 5.3.3).
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct RawEntry {
-    type_id: [u8; 16],
-    id: [u8; 16],
-    first: U64,
-    last: U64,
-    attributes: U64,
-    name: [U16; 36],
+pub(super) struct RawEntry {
+    pub(super) type_id: [u8; 16],
+    pub(super) id: [u8; 16],
+    pub(super) first: U64,
+    pub(super) last: U64,
+    pub(super) attributes: U64,
+    pub(super) name: [U16; 36],
 }
 
 const _: () = assert!(size_of::<RawEntry>() == 128);

@@ -18,21 +18,21 @@ const MAX_ENTRY_LEN: u32 = 64 << 10;
 /// The header as it is on the disk (UEFI specification 2.10, section 5.3.2).
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct RawHeader {
-    signature: [u8; 8],
-    _revision: U32,
-    header_size: U32,
-    header_crc: U32,
-    _reserved: U32,
-    my_lba: U64,
-    alternate_lba: U64,
-    first_usable: U64,
-    last_usable: U64,
-    disk_id: [u8; 16],
-    array_lba: U64,
-    entry_count: U32,
-    entry_size: U32,
-    array_crc: U32,
+pub(super) struct RawHeader {
+    pub(super) signature: [u8; 8],
+    pub(super) revision: U32,
+    pub(super) header_size: U32,
+    pub(super) header_crc: U32,
+    pub(super) reserved: U32,
+    pub(super) my_lba: U64,
+    pub(super) alternate_lba: U64,
+    pub(super) first_usable: U64,
+    pub(super) last_usable: U64,
+    pub(super) disk_id: [u8; 16],
+    pub(super) array_lba: U64,
+    pub(super) entry_count: U32,
+    pub(super) entry_size: U32,
+    pub(super) array_crc: U32,
 }
 
 const _: () = assert!(size_of::<RawHeader>() == HEADER_LEN);
@@ -153,7 +153,7 @@ impl GptHeader {
 }
 
 /// The CRC32 of the first `size` bytes with the checksum's own field taken as zero.
-fn checksum(sector: &[u8], size: usize) -> u32 {
+pub(super) fn checksum(sector: &[u8], size: usize) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(sector.get(..16).unwrap_or_default());
     hasher.update(&[0; 4]);

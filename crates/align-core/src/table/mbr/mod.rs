@@ -15,12 +15,15 @@
 use zerocopy::FromBytes;
 
 mod chain;
+mod encode;
 mod raw;
 mod types;
 
 pub use chain::{Chain, ChainFault, Ebr, EbrProblem, MAX_LINKS};
 pub use raw::MbrEntry;
 pub use types::type_name;
+
+pub(crate) use encode::{Entry, Sector};
 
 use super::{Partition, PartitionKind, PartitionType};
 use crate::device::Reader;

@@ -9,22 +9,22 @@ use crate::units::Lba;
 #[repr(C)]
 pub(super) struct RawSector {
     _boot_code: [u8; 440],
-    _disk_signature: U32,
+    pub(super) disk_signature: U32,
     _copy_protected: [u8; 2],
-    entries: [RawEntry; 4],
-    signature: [u8; 2],
+    pub(super) entries: [RawEntry; 4],
+    pub(super) signature: [u8; 2],
 }
 
 /// One of four entries on the disk.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct RawEntry {
-    boot_indicator: u8,
-    _chs_first: [u8; 3],
-    type_byte: u8,
-    _chs_last: [u8; 3],
-    start: U32,
-    sectors: U32,
+pub(super) struct RawEntry {
+    pub(super) boot_indicator: u8,
+    pub(super) chs_first: [u8; 3],
+    pub(super) type_byte: u8,
+    pub(super) chs_last: [u8; 3],
+    pub(super) start: U32,
+    pub(super) sectors: U32,
 }
 
 const _: () = assert!(size_of::<RawSector>() == super::SECTOR_LEN);

@@ -1,0 +1,79 @@
+use thiserror::Error;
+
+use crate::device::ReadError;
+
+/// Why a layout cannot become a table.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ComposeError {
+    /// A part of the disk that must be known cannot be read.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    /// A number of a partition has no place in the table.
+    #[error("partition {number}: sectors {first} to {last} cannot be written in {table}")]
+    OutOfRange {
+        /// Which.
+        number: u32,
+        /// Its first sector.
+        first: u64,
+        /// Its last sector.
+        last: u64,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+    /// A number that the table cannot give, or has given already.
+    #[error("partition {number}: {table} has no free slot with this number")]
+    NoSlot {
+        /// Which.
+        number: u32,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+    /// A partition that is not there.
+    #[error("the table has no partition {number}")]
+    NoPartition {
+        /// Which.
+        number: u32,
+    },
+    /// The type of a partition is none of this table.
+    #[error("partition {number}: its type is none that {table} can hold")]
+    Type {
+        /// Which.
+        number: u32,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+    /// A name that does not fit.
+    #[error("partition {number}: its name is longer than 36 UTF-16 units, the room that a GPT has for it")]
+    Name {
+        /// Which.
+        number: u32,
+    },
+    /// A logical partition whose EBR has no place.
+    #[error("partition {number}: there is no room for its boot record (EBR) in front of it")]
+    NoRecord {
+        /// Which.
+        number: u32,
+    },
+    /// A logical partition without a container.
+    #[error("partition {number} is logical, and there is no extended container for it")]
+    NoContainer {
+        /// Which.
+        number: u32,
+    },
+    /// The table is in a state in which it cannot be edited.
+    #[error("the partition table cannot be edited: {0}")]
+    NotEditable(&'static str),
+    /// The disk is too small for the table.
+    #[error("the disk of {sectors} sectors is too small for this table")]
+    TooSmall {
+        /// How many sectors it has.
+        sectors: u64,
+    },
+    /// An identifier of another kind of table.
+    #[error("the identifier of the table is not one of {table}")]
+    Identifier {
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+}

@@ -1,0 +1,87 @@
+//! From a layout to the bytes of its table, in the order in which a disk may lose its power.
+//!
+//! [`fresh`] makes a new table, [`add`] puts partitions beside those that are there, [`place`] changes where they
+//! begin and end. What comes out is a [`Draft`]: the order of its steps is such that
+//! a reader finds the old table or the new one after each of them, as far as that is possible:
+//!
+//! - GPT: the backup, the primary, sector 0. While the primary is half written, the backup is whole.
+//! - MBR: the EBRs of a new chain lie where the old table has nothing, so they come first; then sector 0 switches
+//!   over. An EBR that takes the place of an old one cannot be part of both chains: it comes next to the switch.
+//! - What would be taken for a table or a file system later is cleared last.
+//!
+//! Everything that belongs to the old table and is not overwritten is kept in the draft too, so that it is saved and
+//! a change of it is noticed.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)]
+
+mod beside;
+mod error;
+mod gpt;
+mod leftovers;
+mod mbr;
+mod place;
+
+pub use error::ComposeError;
+pub use place::Placement;
+
+use crate::device::Reader;
+use crate::patch::Draft;
+use crate::plan::{Layout, TableKind};
+use crate::table::Table;
+
+/// The largest array of a GPT that is edited or saved: 8192 entries of 128 bytes.
+const MAX_ARRAY: u64 = 1 << 20;
+
+/// A new table for the layout on the disk that now has the table `old`. Nothing of the old one stays, except boot
+/// code in sector 0.
+///
+/// # Errors
+/// When the layout cannot be written in such a table, or the disk cannot be read.
+pub fn fresh(layout: &Layout, old: &Table, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    let mut draft = match layout.table {
+        TableKind::Gpt => gpt::fresh(layout, old)?,
+        TableKind::Mbr => mbr::fresh(layout, old)?,
+    };
+    leftovers::clear(&mut draft, layout, old, reader)?;
+    leftovers::keep(&mut draft, old, reader)?;
+    Ok(draft)
+}
+
+/// The partitions of the layout beside those of `table`, of which every byte stays but those that must change.
+///
+/// # Errors
+/// When there is no room in the table, or the disk cannot be read.
+pub fn add(layout: &Layout, table: &Table, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    let mut draft = match layout.table {
+        TableKind::Gpt => beside::gpt(layout, table, reader)?,
+        TableKind::Mbr => beside::mbr(layout, table)?,
+    };
+    leftovers::keep(&mut draft, table, reader)?;
+    Ok(draft)
+}
+
+/// The partitions of `table` where they are, except those that a placement names: those begin and end elsewhere. The
+/// number, the type, the name and all else of each stays, and so does every EBR.
+///
+/// # Errors
+/// When there is no such partition, a number does not fit into the table, or the disk cannot be read.
+pub fn place(table: &Table, placements: &[Placement], reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    let mut draft = place::draft(table, placements, reader)?;
+    leftovers::keep(&mut draft, table, reader)?;
+    Ok(draft)
+}
+
+/// Clears what begins inside the partitions of the layout and is recognised, so that nobody takes it for theirs.
+///
+/// # Errors
+/// When the disk cannot be read.
+pub fn wipe(draft: &mut Draft, layout: &Layout, reader: &Reader<'_>) -> Result<(), ComposeError> {
+    leftovers::wipe(draft, layout, reader)
+}
+
+/// What begins at the starts of the layout's partitions: number and name.
+///
+/// # Errors
+/// When the disk cannot be read.
+pub fn contents(layout: &Layout, reader: &Reader<'_>) -> Result<Vec<(u32, &'static str)>, ComposeError> {
+    leftovers::contents(layout, reader)
+}

@@ -1,0 +1,172 @@
+use super::rehearsal::Rehearsal;
+use super::{Action, Proposal, WriteError, target};
+use crate::check::{self, Options};
+use crate::device::{BlockDevice, Disk};
+use crate::patch::{Backup, Change, Patch, PatchError, Side, Stage, State};
+
+/// As many differences are named.
+const MAX_NAMED: usize = 8;
+
+pub(super) fn undo(
+    disk: &Disk,
+    backup: Backup,
+    options: &Options,
+    force: bool,
+) -> Result<Proposal, WriteError> {
+    let path = disk.path();
+    let device = look(disk, &backup)?;
+    let state = backup.patch.state(device).map_err(|source| WriteError::patch(path, source))?;
+    let what = format!("what was there before {}", backup.what);
+    match state {
+        State::After => {
+            let patch = backup.patch.reversed();
+            let action = Action::Write { undoes: Some(Box::new(backup)) };
+            propose(disk, patch, Side::After, what, action, Vec::new(), options)
+        }
+        State::Before => Err(WriteError::refused(
+            path,
+            format!("it holds what it held before {}: there is nothing to put back", backup.what),
+        )),
+        State::Torn if backup.stage != Stage::Undone => {
+            let patch = backup.patch.clone();
+            let action = Action::Recover { backup: Box::new(backup), side: Side::Before };
+            propose(disk, patch, Side::Before, what, action, Vec::new(), options)
+        }
+        State::Torn | State::Foreign(_) => {
+            let differences =
+                differences(&backup.patch, device).map_err(|source| WriteError::patch(path, source))?;
+            if !force {
+                return Err(WriteError::refused(
+                    path,
+                    format!(
+                        "it does not hold any more what was written ({}): {}. Something wrote there since; --force puts \
+                         the old bytes there all the same",
+                        backup.what,
+                        differences.join("; ")
+                    ),
+                ));
+            }
+            let patch = over(&backup.patch, device).map_err(|source| WriteError::patch(path, source))?;
+            let warnings =
+                differences.into_iter().map(|range| format!("others wrote there since: {range}")).collect();
+            let action = Action::Write { undoes: Some(Box::new(backup)) };
+            propose(disk, patch, Side::After, what, action, warnings, options)
+        }
+    }
+}
+
+pub(super) fn resume(disk: &Disk, backup: Backup, options: &Options) -> Result<Proposal, WriteError> {
+    let path = disk.path();
+    let device = look(disk, &backup)?;
+    let state = backup.patch.state(device).map_err(|source| WriteError::patch(path, source))?;
+    match state {
+        State::After => Err(WriteError::refused(
+            path,
+            format!("the write is whole ({}): there is nothing to finish", backup.what),
+        )),
+        State::Foreign(offset) => Err(WriteError::patch(path, PatchError::Foreign { offset })),
+        State::Before if backup.stage != Stage::Writing => Err(WriteError::refused(
+            path,
+            format!("the write was put back ({}): there is nothing to finish", backup.what),
+        )),
+        State::Before | State::Torn => {
+            let (patch, what) = (backup.patch.clone(), backup.what.clone());
+            let action = Action::Recover { backup: Box::new(backup), side: Side::After };
+            propose(disk, patch, Side::After, what, action, Vec::new(), options)
+        }
+    }
+}
+
+/// The disk can be written and is the one of the backup.
+fn look<'d>(disk: &'d Disk, backup: &Backup) -> Result<&'d dyn BlockDevice, WriteError> {
+    let path = disk.path();
+    target::check_writable(disk)?;
+    let identity = disk.identity().ok_or_else(|| WriteError::refused(path, "its size is not known"))?;
+    if let Some(mismatch) = backup.disk.mismatch(&identity) {
+        return Err(WriteError::refused(path, format!("the backup {} {mismatch}", backup.path.display())));
+    }
+    disk.device().ok_or_else(|| WriteError::refused(path, "cannot be read"))
+}
+
+fn propose(
+    disk: &Disk,
+    patch: Patch,
+    side: Side,
+    what: String,
+    action: Action,
+    warnings: Vec<String>,
+    options: &Options,
+) -> Result<Proposal, WriteError> {
+    let path = disk.path();
+    let before = check::run(disk, options)?;
+    let backup = match &action {
+        Action::Write { undoes: Some(backup) } | Action::Recover { backup, .. } => backup,
+        Action::Write { undoes: None } => {
+            return Err(WriteError::refused(path, "there is nothing to put back"));
+        }
+    };
+    // The unit of the table that was there may be another one: it is looked for as in every check.
+    let unit = match side {
+        Side::After if matches!(action, Action::Recover { .. }) => backup.sector_size,
+        _ => before.topology.logical,
+    };
+    let rehearsal = Rehearsal::of(disk, &patch, options, unit)?;
+    let outcome = rehearsal.play(path, &patch, side, options)?;
+    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size);
+    if !in_the_way.is_empty() {
+        return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
+    }
+    Ok(Proposal {
+        before,
+        after: outcome.report,
+        patch,
+        what,
+        contents: Vec::new(),
+        warnings,
+        uses,
+        always_readable: outcome.always_readable,
+        unit: outcome.table.sector_size,
+        table: outcome.table,
+        action,
+        options: options.clone(),
+        path: path.to_owned(),
+    })
+}
+
+/// Where the disk is not as the patch left it, for people.
+fn differences(patch: &Patch, device: &dyn BlockDevice) -> Result<Vec<String>, PatchError> {
+    let mut named = Vec::new();
+    let mut more = 0_usize;
+    for change in patch.changes() {
+        let found = read(change, device)?;
+        let differs =
+            || found.iter().zip(&change.after).zip(0_u64..).filter(|((found, new), _)| found != new);
+        let (Some((_, first)), Some((_, last))) = (differs().next(), differs().last()) else { continue };
+        if named.len() < MAX_NAMED {
+            let (first, last) = (change.offset.saturating_add(first), change.offset.saturating_add(last));
+            named.push(format!("{} of the bytes {first} to {last}", differs().count()));
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        named.push(format!("and {more} more ranges"));
+    }
+    Ok(named)
+}
+
+/// The patch that puts the old bytes over whatever is there.
+fn over(patch: &Patch, device: &dyn BlockDevice) -> Result<Patch, PatchError> {
+    let mut reversed = patch.reversed();
+    for change in reversed.steps.iter_mut().flatten() {
+        change.before = read(change, device)?;
+    }
+    Ok(reversed)
+}
+
+fn read(change: &Change, device: &dyn BlockDevice) -> Result<Vec<u8>, PatchError> {
+    let mut found = vec![0; change.before.len()];
+    let read = device.read_at(change.offset, &mut found);
+    read.map_err(|source| PatchError::Read { offset: change.offset, source })?;
+    Ok(found)
+}

@@ -1,0 +1,90 @@
+use std::path::Path;
+
+use super::WriteError;
+use crate::check::{self, Options, Report};
+use crate::device::{BlockDevice, Disk, MemoryDevice, Reader};
+use crate::patch::{Patch, Side};
+use crate::table::{Partition, Table};
+use crate::topology::Reported;
+use crate::units::SectorSize;
+
+/// As much of each end of the disk is copied.
+const END_LEN: u64 = 1 << 20;
+
+/// A disk in memory that has the tables of a real one: a patch is tried on it first.
+pub(super) struct Rehearsal {
+    copy: MemoryDevice,
+    reported: Reported,
+    unit: SectorSize,
+}
+
+/// What came out of a rehearsal.
+pub(super) struct Outcome {
+    pub(super) report: Report,
+    pub(super) table: Table,
+    /// Whether after each step of the patch the old partitions can be read, or the new ones.
+    pub(super) always_readable: bool,
+}
+
+impl Rehearsal {
+    /// Copies the head and the tail of the disk, and whatever the patch touches.
+    pub(super) fn of(
+        disk: &Disk,
+        patch: &Patch,
+        options: &Options,
+        unit: SectorSize,
+    ) -> Result<Self, WriteError> {
+        let refused = |reason: String| WriteError::refused(disk.path(), reason);
+        let device = disk.device().ok_or_else(|| refused("cannot be read".into()))?;
+        let size = device.size().ok_or_else(|| refused("its size is not known".into()))?;
+        let copy = MemoryDevice::new(size);
+        let ends = [0..size.min(END_LEN), size.saturating_sub(END_LEN)..size];
+        let touched = patch.changes().map(|change| change.offset..change.end());
+        for range in ends.into_iter().chain(touched) {
+            let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+            let mut bytes = vec![0; len];
+            device.read_at(range.start, &mut bytes).map_err(|error| refused(error.to_string()))?;
+            copy.write_at(range.start, &bytes).map_err(|error| refused(error.to_string()))?;
+        }
+        let reported =
+            Reported { logical: Some(unit.bytes()), ..disk.reported().overridden_by(&options.pretend) };
+        Ok(Self { copy, reported, unit })
+    }
+
+    /// Plays the patch in steps, whatever is there, and reads what comes out.
+    pub(super) fn play(
+        self,
+        path: &Path,
+        patch: &Patch,
+        side: Side,
+        options: &Options,
+    ) -> Result<Outcome, WriteError> {
+        let refused = |reason: String| WriteError::refused(path, reason);
+        let before = self.partitions();
+        let mut states = Vec::new();
+        let mut steps: Vec<_> = patch.steps.iter().collect();
+        if side == Side::Before {
+            steps.reverse();
+        }
+        for step in steps {
+            for change in step {
+                let bytes = if side == Side::After { &change.after } else { &change.before };
+                self.copy.write_at(change.offset, bytes).map_err(|error| refused(error.to_string()))?;
+            }
+            states.push(self.partitions());
+        }
+        let after = self.partitions();
+        let always_readable = states.iter().all(|state| *state == before || *state == after);
+        let options = Options { pretend: self.reported, physical: options.physical, ..Options::default() };
+        let disk = Disk::image(path, self.copy);
+        let (report, table) = check::examine(&disk, &options)?;
+        let table = table.ok_or_else(|| refused("the copy in memory cannot be read".into()))?;
+        Ok(Outcome { report, table, always_readable })
+    }
+
+    fn partitions(&self) -> Vec<Partition> {
+        Table::read(&Reader::new(&self.copy), Some(self.unit))
+            .map(|table| table.partitions)
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,118 @@
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::libc;
+
+use super::WriteError;
+use crate::device::linux::{self, Host, SysDisk, Use, UseKind};
+use crate::device::{Disk, FileDevice, Source};
+use crate::table::Partition;
+use crate::units::SectorSize;
+
+/// How long is waited for the lock: udev holds it while it looks at a device.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A disk that is open for writing, under the lock that udev and its kin honour.
+pub(super) struct Target {
+    pub(super) device: FileDevice,
+    /// What sysfs has on it, when it is a block device.
+    pub(super) sys: Option<SysDisk>,
+}
+
+/// Refuses what is no whole disk or image of this machine that could be written.
+pub(super) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
+    let path = disk.path();
+    if let Some(partition) = disk.given_partition() {
+        let whole = path.display();
+        return Err(WriteError::refused(
+            partition,
+            format!("is a partition; only a whole disk is written: {whole}"),
+        ));
+    }
+    if disk.source() == Source::Stream {
+        return Err(WriteError::refused(path, "standard input cannot be written"));
+    }
+    if let Some(error) = disk.unread() {
+        return Err(WriteError::refused(path, error.to_string()));
+    }
+    if sys_of(path).is_some_and(|sys| sys.is_read_only()) {
+        return Err(WriteError::refused(path, "is read-only: check its switch, or `blockdev --setrw`"));
+    }
+    Ok(())
+}
+
+impl Target {
+    /// Opens the disk for writing and waits for the lock. `exclusively`: nobody can mount any of it meanwhile.
+    pub(super) fn open(path: &Path, exclusively: bool) -> Result<Self, WriteError> {
+        let sys = sys_of(path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        if exclusively && sys.is_some() {
+            options.custom_flags(libc::O_EXCL);
+        }
+        let file = options.open(path).map_err(|source| match &sys {
+            Some(sys) if linux::is_busy(&source) => {
+                let uses = linux::of_block(sys);
+                let unknown = || Use {
+                    node: path.display().to_string(),
+                    partition: None,
+                    kind: UseKind::Exclusive,
+                    how: "opened exclusively by another program".into(),
+                };
+                let uses = if uses.is_empty() { vec![unknown()] } else { uses };
+                WriteError::InUse { path: path.to_owned(), uses }
+            }
+            _ => WriteError::Open { path: path.to_owned(), source },
+        })?;
+        lock(path, &file)?;
+        let device = FileDevice::of_writable(file);
+        let device = device.map_err(|source| WriteError::Open { path: path.to_owned(), source })?;
+        Ok(Self { device, sys })
+    }
+}
+
+fn lock(path: &Path, file: &File) -> Result<(), WriteError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            // A file system without locks has nobody who holds one.
+            Err(TryLockError::Error(_)) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let by = file.metadata().map(|metadata| linux::locks(&metadata)).unwrap_or_default();
+                return Err(WriteError::Locked { path: path.to_owned(), waited: PATIENCE, by });
+            }
+        }
+    }
+}
+
+/// Who uses the disk: first those in whose way a change to the partitions `after` would be, then the others. A
+/// partition that keeps its number and both of its ends is in nobody's way.
+pub(super) fn uses(path: &Path, after: &[Partition], unit: SectorSize) -> (Vec<Use>, Vec<Use>) {
+    let Some(sys) = sys_of(path) else {
+        let uses = fs::metadata(path).map(|metadata| linux::of_image(path, &metadata)).unwrap_or_default();
+        return (uses, Vec::new());
+    };
+    let in_units = u128::from(unit.bytes() / SectorSize::B512.bytes());
+    let known = sys.kernel_view().partitions;
+    let stays = |number: u32| {
+        let known = known.iter().find(|known| known.number == number);
+        let after = after.iter().find(|partition| partition.number == number);
+        known.zip(after).is_some_and(|(known, after)| {
+            u128::from(after.first.number()) * in_units == u128::from(known.start_512)
+                && after.sectors().map(u128::from).map(|sectors| sectors * in_units)
+                    == Some(u128::from(known.size_512))
+        })
+    };
+    linux::of_block(&sys).into_iter().partition(|used| !used.partition.is_some_and(stays))
+}
+
+pub(super) fn sys_of(path: &Path) -> Option<SysDisk> {
+    let is_block = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
+    is_block.then(|| Host::here().disk_of(path)).flatten()
+}
