@@ -25,9 +25,8 @@ pub(super) fn fresh(layout: &Layout, old: &Table) -> Result<Draft, ComposeError>
     for planned in &layout.partitions {
         add(&mut array, planned)?;
     }
-    let disk_id = match layout.table_id {
-        Some(TableId::Gpt(id)) => id,
-        _ => return Err(ComposeError::Identifier { table: TABLE }),
+    let Some(TableId::Gpt(disk_id)) = layout.table_id else {
+        return Err(ComposeError::Identifier { table: TABLE });
     };
     let array_sectors = (array.bytes().len() as u64).div_ceil(unit.bytes());
     let places = || {

@@ -56,7 +56,7 @@ fn mbr(table: &Table, placements: &[Placement]) -> Result<Draft, ComposeError> {
         match partition.kind {
             PartitionKind::Logical => sectors.place_logical(table, partition, placement)?,
             PartitionKind::Primary | PartitionKind::Extended => {
-                sectors.place_primary(partition, placement)?
+                sectors.place_primary(partition, placement)?;
             }
         }
     }

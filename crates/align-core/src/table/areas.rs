@@ -9,7 +9,7 @@ impl Table {
     /// Where the table lies, in bytes: sector 0, the headers and arrays of a GPT, the EBRs of an MBR; in the order of
     /// the disk, apart from each other. Of a disk without a table: sector 0.
     pub fn areas(&self) -> Vec<Range<u64>> {
-        let mut areas = vec![0..SECTOR_LEN as u64];
+        let mut areas = Vec::from([0..SECTOR_LEN as u64]);
         if let Some(gpt) = &self.gpt {
             areas.extend(gpt.primary_areas());
             areas.extend(gpt.backup_areas());
