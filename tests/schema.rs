@@ -72,3 +72,31 @@ fn plans_fit_their_schema() {
         assert_eq!(document["disk_fingerprint"].is_object(), named, "{arguments:?}");
     }
 }
+
+#[test]
+fn what_writes_fits_its_schema_whatever_comes_of_it() {
+    let folder = common::scratch();
+    let image = folder.path().join("disk.img");
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::copy(top.join("fixtures/images/old-installer.img"), &image).unwrap();
+    let plan = top.join("fixtures/plans/old-installer.json").display().to_string();
+    let disk = image.display().to_string();
+    let run = |arguments: &[&str]| {
+        let state = folder.path().join("state");
+        let output = common::alignck().env("XDG_STATE_HOME", state).args(arguments).output().unwrap();
+        common::json(&output)
+    };
+    for (arguments, result, exit) in [
+        (vec!["apply", &plan, &disk, "--json"], "failed", 2),
+        (vec!["apply", &plan, &disk, "--json", "--dry-run"], "dry-run", 0),
+        (vec!["apply", &plan, &disk, "--json", "--yes"], "written", 0),
+        (vec!["undo", &disk, "--json", "--yes"], "written", 0),
+        (vec!["undo", &disk, "--json", "--yes"], "failed", 2),
+        (vec!["resume", &disk, "--json", "--yes"], "failed", 2),
+    ] {
+        let (document, found) = run(&arguments);
+        assert_eq!(document["result"], result, "{arguments:?}: {document}");
+        assert_eq!(found, exit, "{arguments:?}");
+        assert_eq!(complaints_by("alignck-write.json", &document), Vec::<String>::new(), "{arguments:?}");
+    }
+}

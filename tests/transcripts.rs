@@ -8,6 +8,7 @@ fn every_transcript_is_what_the_command_prints() {
     std::env::set_current_dir(top).expect("the top of the project");
     trycmd::TestCases::new()
         .register_bin("alignck", std::path::Path::new(env!("CARGO_BIN_EXE_alignck")))
+        .env("XDG_STATE_HOME", "/dev/null/state")
         .case("tests/cli/*.md")
         .case("README.md");
 }

@@ -95,7 +95,7 @@ pub fn file(folder: &Path, name: &str, image: &Image) -> PathBuf {
 pub fn alignck() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_alignck"));
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("LC_ALL", "C");
-    command.env("XDG_STATE_HOME", "/nonexistent/state");
+    command.env("XDG_STATE_HOME", "/dev/null/state");
     command
 }
 

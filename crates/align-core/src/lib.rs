@@ -4,8 +4,8 @@
 //! begin on a physical boundary makes each small write touch two physical sectors, and the drive read before
 //! it can write. The fault is invisible, and slow.
 //!
-//! One sentence for the whole library: *bytes become facts, facts become a verdict, a verdict becomes a plan.* The
-//! rooms in that order:
+//! One sentence for the whole library: *bytes become facts, facts become a verdict, a verdict becomes a plan, a plan
+//! becomes a patch.* The rooms in that order:
 //!
 //! - [`units`]: sector numbers, sector sizes, byte counts, each a type of its own.
 //! - [`device`]: where bytes come from: images, block devices, pipes, memory, and what Linux reports of them.
@@ -14,8 +14,11 @@
 //! - [`table`]: MBR and GPT, read losslessly and without trust.
 //! - [`check`]: named checks over topology and table, and their report.
 //! - [`plan`]: from a request to a layout, by arithmetic alone.
+//! - [`compose`]: from a layout to the bytes of its table.
+//! - [`patch`]: the only way to change a disk: verified before, read back after, reversible, recognised when cut off.
+//! - [`write`]: all of that done to a real disk: who uses it, the backup, the lock, the kernel's view.
 //!
-//! The library prints nothing and exits nowhere; it never writes to what it checks.
+//! The library prints nothing and exits nowhere. Only [`write::Proposal::commit`] opens a disk for writing.
 //!
 //! ```no_run
 //! use align_core::check::{self, Options, Verdict};

@@ -183,7 +183,12 @@ fn read_plan(path: &Path) -> Result<PlanDocument, String> {
     } else {
         File::open(path).and_then(|file| file.take(MAX_PLAN).read_to_string(&mut text))
     };
-    read.map_err(|error| format!("the plan cannot be read: {error}"))?;
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => {
+            "this is no plan as `alignck plan --json` prints it: it is not text".to_owned()
+        }
+        _ => format!("the plan cannot be read: {error}"),
+    })?;
     serde_json::from_str(&text)
         .map_err(|error| format!("this is no plan as `alignck plan --json` prints it: {error}"))
 }

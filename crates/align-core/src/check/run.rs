@@ -24,6 +24,15 @@ pub struct Options {
     pub unfinished: Arc<[Backup]>,
 }
 
+impl Options {
+    /// The same, with this logical sector size for a disk that reports none and of which nothing else is pretended.
+    #[must_use]
+    pub fn in_sectors_of(&self, disk: &Disk, unit: SectorSize) -> Self {
+        let logical = self.pretend.logical.or(disk.reported().logical).or(Some(unit.bytes()));
+        Self { pretend: Reported { logical, ..self.pretend.clone() }, ..self.clone() }
+    }
+}
+
 /// Checks one disk.
 ///
 /// # Errors

@@ -17,7 +17,8 @@ pub(super) fn find(disk: &Disk, unfinished: &[Backup]) -> Option<Finding> {
         format!(
             "a write to this disk was cut off in the middle ({}, begun {}); what it holds is neither the old table nor \
              the new one",
-            backup.what, backup.made
+            backup.what,
+            backup.made_text()
         ),
         format!(
             "Write nothing else to it. `alignck resume {path}` finishes the write, `alignck undo {path}` puts back what \

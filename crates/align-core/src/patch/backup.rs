@@ -164,6 +164,11 @@ impl Backup {
         File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()).map_err(failed)
     }
 
+    /// When it was made, for people: to the second, in UTC.
+    pub fn made_text(&self) -> String {
+        self.made.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+    }
+
     /// Notes in the file how far the write came. It is not urgent: the bytes of the disk tell the same.
     ///
     /// # Errors

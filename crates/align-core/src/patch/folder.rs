@@ -81,7 +81,9 @@ impl Folder {
 
     fn files(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             entries => entries?,
         };
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,3 +1,4 @@
+use std::iter;
 use std::ops::Range;
 
 use super::gpt::{GptHeader, PRIMARY_LBA};
@@ -9,7 +10,7 @@ impl Table {
     /// Where the table lies, in bytes: sector 0, the headers and arrays of a GPT, the EBRs of an MBR; in the order of
     /// the disk, apart from each other. Of a disk without a table: sector 0.
     pub fn areas(&self) -> Vec<Range<u64>> {
-        let mut areas = Vec::from([0..SECTOR_LEN as u64]);
+        let mut areas: Vec<_> = iter::once(0..SECTOR_LEN as u64).collect();
         if let Some(gpt) = &self.gpt {
             areas.extend(gpt.primary_areas());
             areas.extend(gpt.backup_areas());

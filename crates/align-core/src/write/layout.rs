@@ -4,17 +4,19 @@ use super::rehearsal::{Outcome, Rehearsal};
 use super::{Action, Proposal, Wishes, WriteError, target};
 use crate::check::{self, Health, Report, Verdict};
 use crate::compose;
-use crate::device::{Disk, Reader, Source};
+use crate::device::{Disk, Reader};
 use crate::patch::{PatchError, Side};
 use crate::plan::{Layout, Planned};
-use crate::table::{Label, Partition, Table};
+use crate::table::{Label, Partition, PartitionKind, Table};
 use crate::topology::{Grid, Topology};
 use crate::units::Lba;
 
 pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<Proposal, WriteError> {
     let path = disk.path();
     target::check_writable(disk)?;
-    let (before, table) = check::examine(disk, &wishes.options)?;
+    // An image does not say in which unit its table counts.
+    let options = &wishes.options.in_sectors_of(disk, layout.sector_size);
+    let (before, table) = check::examine(disk, options)?;
     if before.is_unfinished() {
         return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
     }
@@ -53,14 +55,15 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     }
     let patch = draft.against(device).map_err(|source| not_ours(path, source))?;
 
-    let rehearsal = Rehearsal::of(disk, &patch, &wishes.options, layout.sector_size)?;
-    let outcome = rehearsal.play(path, &patch, Side::After, &wishes.options)?;
+    let rehearsal = Rehearsal::of(disk, &patch, options, layout.sector_size)?;
+    let outcome = rehearsal.play(path, &patch, Side::After, options)?;
     check_outcome(path, &layout, &table, &outcome)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, layout.sector_size);
     if !in_the_way.is_empty() {
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }
-    let warnings = warnings(&before, &outcome.report, &layout, wishes)?;
+    let mut warnings = warnings(&before, &outcome.report, &layout, wishes)?;
+    warnings.extend(lost_partitions(&table.partitions, &outcome.table.partitions));
     Ok(Proposal {
         what: what(&layout),
         before,
@@ -73,7 +76,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
         table: outcome.table,
         unit: layout.sector_size,
         action: Action::Write { undoes: None },
-        options: wishes.options.clone(),
+        options: options.clone(),
         path: path.to_owned(),
     })
 }
@@ -95,8 +98,7 @@ fn not_ours(path: &Path, source: PatchError) -> WriteError {
 fn check_disk(disk: &Disk, layout: &Layout, before: &Report) -> Result<(), WriteError> {
     let refused = |reason: String| Err(WriteError::refused(disk.path(), reason));
     let unit = before.topology.logical;
-    let reported = disk.source() == Source::Block || before.topology.reported.logical.is_some();
-    if reported && unit != layout.sector_size {
+    if unit != layout.sector_size {
         return refused(format!(
             "the plan counts in sectors of {} bytes, the disk has sectors of {unit}; plan for this disk",
             layout.sector_size
@@ -230,6 +232,22 @@ fn warnings(
         warnings.push(format!("the whole disk holds {}, which will not be found any more", content.name));
     }
     Ok(warnings)
+}
+
+/// The partitions that will not be found any more where they were. Containers hold nothing themselves.
+pub(super) fn lost_partitions(before: &[Partition], after: &[Partition]) -> Option<String> {
+    let stays = |old: &Partition| after.iter().any(|new| new.first == old.first && new.last == old.last);
+    let lost: Vec<String> = before
+        .iter()
+        .filter(|old| old.kind != PartitionKind::Extended && !stays(old))
+        .map(|old| old.number.to_string())
+        .collect();
+    let (last, others) = lost.split_last()?;
+    let (partitions, hold) = match others {
+        [] => (format!("partition {last} goes"), "it holds"),
+        [..] => (format!("partitions {} and {last} go", others.join(", ")), "they hold"),
+    };
+    Some(format!("{partitions}: what {hold} is lost as soon as something is written over it"))
 }
 
 fn grid(topology: &Topology) -> String {

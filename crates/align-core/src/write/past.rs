@@ -1,3 +1,4 @@
+use super::layout::lost_partitions;
 use super::rehearsal::Rehearsal;
 use super::{Action, Proposal, WriteError, target};
 use crate::check::{self, Options};
@@ -16,7 +17,7 @@ pub(super) fn undo(
     let path = disk.path();
     let device = look(disk, &backup)?;
     let state = backup.patch.state(device).map_err(|source| WriteError::patch(path, source))?;
-    let what = format!("what was there before {}", backup.what);
+    let what = format!("what was there before {} was written on {}", backup.what, backup.made_text());
     match state {
         State::After => {
             let patch = backup.patch.reversed();
@@ -70,7 +71,8 @@ pub(super) fn resume(disk: &Disk, backup: Backup, options: &Options) -> Result<P
             format!("the write was put back ({}): there is nothing to finish", backup.what),
         )),
         State::Before | State::Torn => {
-            let (patch, what) = (backup.patch.clone(), backup.what.clone());
+            let patch = backup.patch.clone();
+            let what = format!("the rest of {}, begun on {}", backup.what, backup.made_text());
             let action = Action::Recover { backup: Box::new(backup), side: Side::After };
             propose(disk, patch, Side::After, what, action, Vec::new(), options)
         }
@@ -98,7 +100,7 @@ fn propose(
     options: &Options,
 ) -> Result<Proposal, WriteError> {
     let path = disk.path();
-    let before = check::run(disk, options)?;
+    let (before, table) = check::examine(disk, options)?;
     let backup = match &action {
         Action::Write { undoes: Some(backup) } | Action::Recover { backup, .. } => backup,
         Action::Write { undoes: None } => {
@@ -116,13 +118,18 @@ fn propose(
     if !in_the_way.is_empty() {
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }
+    let mut all_warnings = warnings;
+    // What a half-written table shows are no partitions that anybody made.
+    if let Some(table) = table.filter(|_| !before.is_unfinished()) {
+        all_warnings.extend(lost_partitions(&table.partitions, &outcome.table.partitions));
+    }
     Ok(Proposal {
         before,
         after: outcome.report,
         patch,
         what,
         contents: Vec::new(),
-        warnings,
+        warnings: all_warnings,
         uses,
         always_readable: outcome.always_readable,
         unit: outcome.table.sector_size,

@@ -49,7 +49,7 @@ impl Page {
         }
         let changes = proposal.patch.changes().filter(|change| !change.is_kept()).count();
         let line = format!(
-            "{} in {} of the disk change; everything else stays as it is.",
+            "The write changes {} in {}, and no other byte; what is there now is saved first.",
             ByteCount::new(proposal.patch.bytes()),
             count(changes, "place")
         );
