@@ -33,6 +33,8 @@ pub(crate) fn run() -> Result<(), String> {
     many_images(&mut text, &alignck, scratch.path())?;
     reads(&mut text)?;
     large_tables(&mut text)?;
+    plans(&mut text)?;
+    writes(&mut text, &alignck, scratch.path())?;
     print!("{text}");
     let path = root().join("docs/BENCHMARKS.md");
     fs::write(&path, text).map_err(at(&path))
@@ -211,6 +213,86 @@ fn large_tables(text: &mut String) -> Result<(), String> {
             report.table.health.word(),
             seconds
         );
+    }
+    Ok(())
+}
+
+/// What a plan costs, by the number of its partitions; measured by criterion.
+fn plans(text: &mut String) -> Result<(), String> {
+    let output = Command::new("cargo")
+        .args([
+            "bench",
+            "--quiet",
+            "--package",
+            "align-core",
+            "--bench",
+            "plan",
+            "--",
+            "--output-format",
+            "bencher",
+        ])
+        .current_dir(root())
+        .output()
+        .map_err(|error| error.to_string())?;
+    let _ = writeln!(text, "\n## A plan in the library\n\n| layout | time |\n|---|---|");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let lines = printed.lines().filter_map(|line| line.strip_prefix("test plan ")?.split_once(" ... bench:"));
+    let mut measured = 0;
+    for (name, time) in lines {
+        let nanoseconds = time.split_whitespace().next().unwrap_or_default().replace(',', "");
+        let nanoseconds: f64 = nanoseconds.parse().map_err(|_| format!("criterion printed: {time}"))?;
+        let name = name.replace('/', ", ");
+        let _ = writeln!(text, "| {name} partitions | {:.1} us |", nanoseconds / 1000.0);
+        measured += 1;
+    }
+    if measured == 0 { Err("criterion printed no measurements".into()) } else { Ok(()) }
+}
+
+/// Writing a table to an image, against sfdisk with the same script.
+fn writes(text: &mut String, alignck: &Path, scratch: &Path) -> Result<(), String> {
+    let _ = writeln!(text, "\n## Writing a table to an image, whole process\n");
+    let _ = writeln!(text, "| layout | `alignck apply --yes` | `sfdisk` | ratio |\n|---|---|---|---|");
+    let state = scratch.join("state");
+    for (name, arguments) in [
+        ("GPT, 1 partition", vec!["--size", "100M"]),
+        ("GPT, 120 partitions", vec!["--size", "1M", "x120"]),
+        ("MBR, 3 primaries and 20 logicals", vec!["--table", "mbr", "--size", "1M", "x23"]),
+    ] {
+        let plan = |output: &str, file: &str| -> Result<PathBuf, String> {
+            let path = scratch.join(file);
+            let command = Command::new(alignck)
+                .args(["plan", "--disk-size", "256M", "--output", output])
+                .args(&arguments)
+                .output();
+            let printed = command.map_err(|error| error.to_string())?;
+            fs::write(&path, printed.stdout).map_err(at(&path))?;
+            Ok(path)
+        };
+        let (json, script) = (plan("json", "plan.json")?, plan("sfdisk", "plan.sfdisk")?);
+        let images = [scratch.join("apply.img"), scratch.join("sfdisk.img")];
+        for image in &images {
+            Image::blank(256 << 20).write_to(image).map_err(at(image))?;
+        }
+        let [own, theirs] = images.each_ref().map(|image| image.display());
+        // Random identifiers make every run write.
+        let commands = [
+            format!(
+                "env XDG_STATE_HOME={} {} apply --yes {} {own}",
+                state.display(),
+                alignck.display(),
+                json.display()
+            ),
+            format!("sh -c 'exec sfdisk --quiet {theirs} < {}'", script.display()),
+        ];
+        let medians = hyperfine(&commands, 20, scratch)?;
+        let _ = writeln!(
+            text,
+            "| {name} | {:.0} ms | {:.0} ms | {:.2} |",
+            medians[0] * 1000.0,
+            medians[1] * 1000.0,
+            medians[0] / medians[1]
+        );
+        fs::remove_dir_all(&state).map_err(at(&state))?;
     }
     Ok(())
 }

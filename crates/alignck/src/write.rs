@@ -195,7 +195,7 @@ fn read_plan(path: &Path) -> Result<PlanDocument, String> {
 
 fn place(settings: &WriteSettings) -> Result<BackupPlace, Failure> {
     match &settings.backup {
-        Some(path) => Ok(BackupPlace::File(path.clone())),
+        Some(path) => Ok(BackupPlace::File { path: path.clone(), known_in: Folder::of_user() }),
         None => Folder::of_user()
             .map(BackupPlace::Folder)
             .ok_or_else(|| Failure::Message(align_core::patch::BackupError::NoFolder.to_string())),

@@ -1,5 +1,7 @@
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};
 use uuid::Uuid;
@@ -51,7 +53,7 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
         let reason = format!("it has {size} bytes now, and had {} before", proposal.before.size.unwrap_or(0));
         return Err(WriteError::refused(&path, reason));
     }
-    let (in_the_way, _) = target::uses(&path, proposal.partitions(), proposal.unit);
+    let (in_the_way, _) = target::uses(&path, proposal.partitions(), proposal.unit, &proposal.patch);
     // What is opened exclusively now, is so by ourselves.
     let is_our_own = |used: &Use| exclusively && target.sys.is_some() && used.kind == UseKind::Exclusive;
     let in_the_way: Vec<_> = in_the_way.into_iter().filter(|used| !is_our_own(used)).collect();
@@ -66,10 +68,13 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
             let undone = undoes.as_ref().map(|backup| backup.id);
             let mut backup = save(place, identity, &proposal.what, proposal.unit, &proposal.patch, undone)?;
             let mut warnings = volatile(&backup.path);
+            let link = link(place, &backup, &mut warnings);
             let written = proposal.patch.write(&target.device);
             if written.as_ref().is_err_and(PatchError::wrote_nothing) {
                 // It is the backup of nothing.
-                let _ = fs::remove_file(&backup.path);
+                for file in link.iter().chain([&backup.path]) {
+                    let _ = fs::remove_file(file);
+                }
             }
             finish(&path, &backup, written)?;
             mark(&mut backup, Stage::Written, &mut warnings);
@@ -134,12 +139,32 @@ fn save(
 ) -> Result<Backup, WriteError> {
     let file = match place {
         BackupPlace::Folder(folder) => folder.new_path(&identity)?,
-        BackupPlace::File(file) if file.is_dir() => Folder::at(file).new_path(&identity)?,
-        BackupPlace::File(file) => file.clone(),
+        BackupPlace::File { path, .. } if path.is_dir() => Folder::at(path).new_path(&identity)?,
+        BackupPlace::File { path, .. } => path.clone(),
     };
     let backup = Backup { undoes, ..Backup::new(file, identity, what.to_owned(), unit, patch.clone()) };
     backup.save()?;
     Ok(backup)
+}
+
+/// Leaves a link to a backup in another place, where the backups of all disks are looked for.
+fn link(place: &BackupPlace, backup: &Backup, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    let BackupPlace::File { known_in: Some(folder), .. } = place else { return None };
+    let linked = fs::canonicalize(&backup.path).and_then(|file| {
+        let link = folder.new_path(&backup.disk).map_err(io::Error::other)?;
+        symlink(file, &link).map(|()| link)
+    });
+    match linked {
+        Ok(link) => Some(link),
+        Err(error) => {
+            warnings.push(format!(
+                "{} cannot be noted in {} ({error}): name it to `alignck undo` and `alignck resume`",
+                backup.path.display(),
+                folder.path().display()
+            ));
+            None
+        }
+    }
 }
 
 /// The bytes of the disk tell the stage too, so a file that cannot be marked is only worth a word.

@@ -58,7 +58,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     let rehearsal = Rehearsal::of(disk, &patch, options, layout.sector_size)?;
     let outcome = rehearsal.play(path, &patch, Side::After, options)?;
     check_outcome(path, &layout, &table, &outcome)?;
-    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, layout.sector_size);
+    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, layout.sector_size, &patch);
     if !in_the_way.is_empty() {
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }

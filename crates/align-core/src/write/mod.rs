@@ -60,8 +60,13 @@ pub struct Wishes {
 pub enum BackupPlace {
     /// A file in this folder, with a name of its own.
     Folder(Folder),
-    /// This file, which must not exist.
-    File(PathBuf),
+    /// A new file.
+    File {
+        /// The file, which must not exist; or a folder, in which it gets a name of its own.
+        path: PathBuf,
+        /// The folder in which a link to it is left, so that it is found without being named.
+        known_in: Option<Folder>,
+    },
 }
 
 /// A write that is worked out, tried on a copy, and not done yet.

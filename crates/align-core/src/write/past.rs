@@ -114,7 +114,7 @@ fn propose(
     };
     let rehearsal = Rehearsal::of(disk, &patch, options, unit)?;
     let outcome = rehearsal.play(path, &patch, side, options)?;
-    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size);
+    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size, &patch);
     if !in_the_way.is_empty() {
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }

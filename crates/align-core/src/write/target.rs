@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use nix::libc;
 
 use super::WriteError;
-use crate::device::linux::{self, Host, SysDisk, Use, UseKind};
+use crate::device::linux::{self, Host, KernelPartition, SysDisk, Use, UseKind};
 use crate::device::{Disk, FileDevice, Source};
+use crate::patch::Patch;
 use crate::table::Partition;
 use crate::units::SectorSize;
 
@@ -92,8 +93,13 @@ fn lock(path: &Path, file: &File) -> Result<(), WriteError> {
 }
 
 /// Who uses the disk: first those in whose way a change to the partitions `after` would be, then the others. A
-/// partition that keeps its number and both of its ends is in nobody's way.
-pub(super) fn uses(path: &Path, after: &[Partition], unit: SectorSize) -> (Vec<Use>, Vec<Use>) {
+/// partition that keeps its number and both of its ends is in nobody's way, unless the patch writes into it.
+pub(super) fn uses(
+    path: &Path,
+    after: &[Partition],
+    unit: SectorSize,
+    patch: &Patch,
+) -> (Vec<Use>, Vec<Use>) {
     let Some(sys) = sys_of(path) else {
         let uses = fs::metadata(path).map(|metadata| linux::of_image(path, &metadata)).unwrap_or_default();
         return (uses, Vec::new());
@@ -104,12 +110,21 @@ pub(super) fn uses(path: &Path, after: &[Partition], unit: SectorSize) -> (Vec<U
         let known = known.iter().find(|known| known.number == number);
         let after = after.iter().find(|partition| partition.number == number);
         known.zip(after).is_some_and(|(known, after)| {
-            u128::from(after.first.number()) * in_units == u128::from(known.start_512)
+            !writes_into(patch, known)
+                && u128::from(after.first.number()) * in_units == u128::from(known.start_512)
                 && after.sectors().map(u128::from).map(|sectors| sectors * in_units)
                     == Some(u128::from(known.size_512))
         })
     };
     linux::of_block(&sys).into_iter().partition(|used| !used.partition.is_some_and(stays))
+}
+
+/// Whether a byte of the partition changes, such as the signature of a file system that is cleared.
+fn writes_into(patch: &Patch, partition: &KernelPartition) -> bool {
+    let byte = |sectors: u64| sectors.saturating_mul(SectorSize::B512.bytes());
+    let (start, end) =
+        (byte(partition.start_512), byte(partition.start_512.saturating_add(partition.size_512)));
+    patch.changes().any(|change| !change.is_kept() && change.offset < end && start < change.end())
 }
 
 pub(super) fn sys_of(path: &Path) -> Option<SysDisk> {
