@@ -75,9 +75,8 @@ pub fn examine(disk: &Disk, options: &Options) -> Result<(Report, Option<Table>)
     };
     // What is half written is not judged, and nothing else may be done before it is finished or taken back.
     if let Some(cut_off) = unfinished::find(disk, &options.unfinished) {
-        let mut report = report(disk, topology, table.as_ref(), partitions, vec![cut_off]);
-        report.status = Status::Unknown;
-        return Ok((report, table));
+        let report = report(disk, topology, table.as_ref(), Vec::new(), vec![cut_off]);
+        return Ok((Report { status: Status::Unknown, ..report }, table));
     }
     let mut findings = Vec::new();
     for check in REGISTRY {

@@ -31,23 +31,11 @@ pub(super) fn lay_out(request: &Request, medium: &Medium, table: &Table) -> Resu
     };
     let mut beside = Beside::new(request, medium, table, grain, space);
     beside.place_all()?;
+    let header = table.gpt.as_ref().and_then(|gpt| gpt.header());
     Ok(Layout {
-        table: kind,
-        sector_size: medium.sector_size,
-        disk_sectors: medium.sectors,
-        grain,
-        alignment_offset: medium.topology.alignment_offset,
-        align: request.align,
-        physical: medium.topology.physical,
-        optimal_grid: medium.topology.optimal_grid,
-        first_usable: table
-            .gpt
-            .as_ref()
-            .and_then(|gpt| gpt.header())
-            .map_or(Lba::ZERO, |header| header.first_usable),
-        table_id: None,
+        first_usable: header.map_or(Lba::ZERO, |header| header.first_usable),
         kept: Some(table.partitions.clone()),
-        partitions: beside.partitions,
+        ..Layout::new(request, medium, grain, beside.partitions)
     })
 }
 

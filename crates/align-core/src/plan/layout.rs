@@ -81,6 +81,23 @@ pub struct Planned {
 }
 
 impl Layout {
+    pub(super) fn new(request: &Request, medium: &Medium, grain: Grain, partitions: Vec<Planned>) -> Self {
+        Self {
+            table: request.table,
+            sector_size: medium.sector_size,
+            disk_sectors: medium.sectors,
+            grain,
+            alignment_offset: medium.topology.alignment_offset,
+            align: request.align,
+            physical: medium.topology.physical,
+            optimal_grid: medium.topology.optimal_grid,
+            first_usable: Lba::ZERO,
+            table_id: None,
+            kept: None,
+            partitions,
+        }
+    }
+
     /// The layout with a random identifier wherever none is given.
     #[must_use]
     pub fn identified(mut self) -> Self {
@@ -147,20 +164,7 @@ pub(super) fn lay_out(request: &Request, medium: &Medium) -> Result<Layout, Plan
     let sizes = Sizes { request, medium, grain };
     let mut planner = Planner { request, space, sizes, partitions: Vec::new() };
     planner.place_all(primaries)?;
-    let mut layout = Layout {
-        table: request.table,
-        sector_size: medium.sector_size,
-        disk_sectors: medium.sectors,
-        grain,
-        alignment_offset: medium.topology.alignment_offset,
-        align: request.align,
-        physical: medium.topology.physical,
-        optimal_grid: medium.topology.optimal_grid,
-        first_usable: Lba::ZERO,
-        table_id: None,
-        kept: None,
-        partitions: planner.partitions,
-    };
+    let mut layout = Layout::new(request, medium, grain, planner.partitions);
     layout.first_usable = layout.usual_first_usable();
     Ok(layout)
 }

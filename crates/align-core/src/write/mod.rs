@@ -156,6 +156,11 @@ impl Proposal {
         matches!(self.action, Action::Write { .. }) && self.patch.is_empty()
     }
 
+    /// Whether it ends a write that was cut off: then the backup of that write serves again, and no new one is made.
+    pub fn is_recovery(&self) -> bool {
+        matches!(self.action, Action::Recover { .. })
+    }
+
     /// Does it.
     ///
     /// # Errors

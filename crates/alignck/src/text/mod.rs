@@ -116,6 +116,7 @@ impl Page {
     fn verdict(&self, out: &mut dyn Write, report: &Report) -> io::Result<()> {
         let style = match report.status {
             Status::Aligned | Status::Unpartitioned => GOOD,
+            Status::Unknown if report.is_unfinished() => BAD,
             Status::Suboptimal | Status::Unknown => DOUBTFUL,
             Status::Misaligned => BAD,
         };
@@ -129,10 +130,6 @@ impl Page {
         let wrapped = textwrap::fill(&line, self.options("", INDENT));
         let coloured = format!("{HEADING}{path}:{HEADING:#} {style}{word}{style:#}:");
         writeln!(out, "{}", wrapped.replacen(&format!("{path}: {word}:"), &coloured, 1))?;
-        if report.is_unfinished() {
-            let unfinished = "A write to this disk was cut off: see below before anything else is done.";
-            writeln!(out, "{INDENT}{BAD}{unfinished}{BAD:#}")?;
-        }
         let table = match report.table.health {
             Health::Damaged => "The partition table is damaged: see below before anything is written.",
             Health::Repairable => "The partition table needs repair: see below.",
@@ -225,6 +222,7 @@ fn reason(report: &Report) -> String {
         numbers.map(|partition| partition.partition.number).collect::<Vec<_>>()
     };
     match report.status {
+        Status::Unknown if report.is_unfinished() => "a write to it was cut off in the middle".to_owned(),
         Status::Misaligned => {
             let numbers = with(Verdict::Misaligned);
             let verb = if numbers.len() == 1 { "does" } else { "do" };

@@ -48,8 +48,13 @@ impl Page {
             )?;
         }
         let changes = proposal.patch.changes().filter(|change| !change.is_kept()).count();
+        let saved = if proposal.is_recovery() {
+            "the backup with which it began holds both sides"
+        } else {
+            "what is there now is saved first"
+        };
         let line = format!(
-            "The write changes {} in {}, and no other byte; what is there now is saved first.",
+            "The write changes {} in {}, and no other byte; {saved}.",
             ByteCount::new(proposal.patch.bytes()),
             count(changes, "place")
         );
@@ -83,6 +88,9 @@ impl Page {
         };
         let file = backup.path.display();
         let back = match command {
+            "undo" if backup.undoes.is_none() => {
+                format!("{path} is as it was before the write that was cut off.")
+            }
             "undo" => format!("What was replaced is in {file}; `alignck undo {path} {file}` brings it back."),
             _ => format!("What was replaced is in {file}; `alignck undo {path}` puts it back."),
         };
