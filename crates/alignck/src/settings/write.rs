@@ -1,0 +1,70 @@
+use std::path::PathBuf;
+
+use align_core::check::Options;
+
+use super::medium::{as_reported, medium};
+use crate::cli::{ApplyArgs, ResumeArgs, UndoArgs, WriteArgs};
+
+/// Something that is written to a disk.
+pub(crate) struct WriteSettings {
+    pub(crate) disk: PathBuf,
+    pub(crate) what: WriteWhat,
+    pub(crate) options: Options,
+    pub(crate) consent: Consent,
+    /// `None`: the state folder of the user.
+    pub(crate) backup: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+pub(crate) enum WriteWhat {
+    /// The plan in this file; `-` is standard input.
+    Apply { plan: PathBuf, wipe: bool },
+    /// The write of this backup, or of the newest.
+    Resume { from: Option<PathBuf> },
+    /// What this backup holds, or the newest.
+    Undo { from: Option<PathBuf>, force: bool },
+}
+
+/// What has to be said before something is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// It is asked for.
+    Ask,
+    /// It was given on the command line.
+    Given,
+    /// Nothing is written.
+    DryRun,
+}
+
+impl TryFrom<ApplyArgs> for WriteSettings {
+    type Error = clap::Error;
+
+    fn try_from(args: ApplyArgs) -> Result<Self, clap::Error> {
+        let what = WriteWhat::Apply { plan: args.plan, wipe: args.wipe };
+        Ok(Self::new(args.disk, what, medium(args.medium)?, args.write))
+    }
+}
+
+impl From<ResumeArgs> for WriteSettings {
+    fn from(args: ResumeArgs) -> Self {
+        Self::new(args.disk, WriteWhat::Resume { from: args.from }, as_reported(), args.write)
+    }
+}
+
+impl From<UndoArgs> for WriteSettings {
+    fn from(args: UndoArgs) -> Self {
+        let what = WriteWhat::Undo { from: args.from, force: args.force };
+        Self::new(args.disk, what, as_reported(), args.write)
+    }
+}
+
+impl WriteSettings {
+    fn new(disk: PathBuf, what: WriteWhat, options: Options, args: WriteArgs) -> Self {
+        let consent = match (args.yes, args.dry_run) {
+            (_, true) => Consent::DryRun,
+            (true, false) => Consent::Given,
+            (false, false) => Consent::Ask,
+        };
+        Self { disk, what, options, consent, backup: args.backup, json: args.json }
+    }
+}
