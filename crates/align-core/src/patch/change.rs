@@ -73,6 +73,10 @@ impl Change {
         side: Side,
     ) -> Result<Option<(u64, u8, u8)>, PatchError> {
         let found = self.read(device)?;
+        // Usually nothing differs, and that is seen at once.
+        if found == self.side(side) {
+            return Ok(None);
+        }
         let pairs = self.side(side).iter().zip(&found).zip(0_u64..);
         let differs = pairs.into_iter().find(|((expected, found), _)| expected != found);
         Ok(differs.map(|((expected, found), at)| (self.offset.saturating_add(at), *expected, *found)))

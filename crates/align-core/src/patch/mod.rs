@@ -42,6 +42,9 @@ pub use folder::Folder;
 
 use crate::device::BlockDevice;
 
+/// So many bytes are compared at once: a whole sector is usually old or new.
+const STRIDE: usize = 512;
+
 /// Changes of a disk that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
@@ -123,14 +126,20 @@ impl Patch {
         let (mut before, mut after) = (true, true);
         for change in self.changes() {
             let found = change.read(device)?;
-            for ((found, old), (new, at)) in
-                found.iter().zip(&change.before).zip(change.after.iter().zip(0_u64..))
+            let sides = change.before.chunks(STRIDE).zip(change.after.chunks(STRIDE));
+            for ((found, (old, new)), start) in found.chunks(STRIDE).zip(sides).zip((0_u64..).step_by(STRIDE))
             {
-                if found != old && found != new {
+                let (is_old, is_new) = (found == old, found == new);
+                before &= is_old;
+                after &= is_new;
+                if is_old || is_new {
+                    continue;
+                }
+                let bytes = found.iter().zip(old.iter().zip(new)).zip(start..);
+                let foreign = bytes.into_iter().find(|((found, (old, new)), _)| found != old && found != new);
+                if let Some((_, at)) = foreign {
                     return Ok(State::Foreign(change.offset.saturating_add(at)));
                 }
-                before &= found == old;
-                after &= found == new;
             }
         }
         Ok(match (before, after) {
