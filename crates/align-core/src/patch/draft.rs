@@ -45,7 +45,8 @@ impl Draft {
         ranges
     }
 
-    /// The patch that does this to `device` as it is now. What would change nothing is left out.
+    /// The patch that does this to `device` as it is now. What would change nothing is kept: the rest of the draft may
+    /// rely on it.
     ///
     /// # Errors
     /// When the device ends before, cannot be read, or two writes of the draft overlap.
@@ -64,11 +65,8 @@ impl Draft {
                 let mut before = vec![0; item.len];
                 let read = device.read_at(item.offset, &mut before);
                 read.map_err(|source| PatchError::Read { offset: item.offset, source })?;
-                let kept = item.bytes.is_none();
                 let after = item.bytes.clone().unwrap_or_else(|| before.clone());
-                if kept || before != after {
-                    changes.push(Change { offset: item.offset, before, after });
-                }
+                changes.push(Change { offset: item.offset, before, after });
             }
             if !changes.is_empty() {
                 steps.push(changes);

@@ -232,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_as_it_shall_be_already_must_stay_so() {
+        let disk = MemoryDevice::new(1 << 17);
+        let mut draft = Draft::new();
+        draft.write(4096, vec![1; 512]);
+        draft.barrier();
+        draft.write(0, vec![0; 512]);
+        let patch = draft.against(&disk).unwrap();
+        disk.write_at(0, &[7]).unwrap();
+        assert!(matches!(patch.write(&disk), Err(PatchError::Changed { offset: 0, .. })));
+    }
+
+    #[test]
     fn a_torn_patch_is_finished_or_taken_back_and_a_foreign_byte_stops_both() {
         let disk = MemoryDevice::new(1 << 17);
         let old = bytes(&disk);

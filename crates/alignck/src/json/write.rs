@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use align_core::patch::Change;
 use align_core::write::{KernelState, Proposal, WriteError, Written};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -85,7 +86,8 @@ impl WriteDocument {
 
     /// What would be written.
     pub(crate) fn proposed(command: &'static str, proposal: &Proposal) -> Self {
-        let changes = proposal.patch.steps.iter().enumerate().flat_map(|(step, changes)| {
+        let steps = proposal.patch.steps.iter().filter(|step| !step.iter().all(Change::is_kept));
+        let changes = steps.enumerate().flat_map(|(step, changes)| {
             changes.iter().filter(|change| !change.is_kept()).map(move |change| ChangeDocument {
                 step: step + 1,
                 offset: change.offset,
