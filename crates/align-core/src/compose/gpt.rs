@@ -90,7 +90,7 @@ pub(super) fn add(array: &mut Array, planned: &Planned) -> Result<(), ComposeErr
 fn front(layout: &Layout, old: &Table) -> (u64, Vec<u8>) {
     let mut sector = mbr::Sector::empty();
     sector.set_protective(layout.disk_sectors);
-    (0, super::mbr::whole_sector(&sector, old, layout.sector_size))
+    (0, super::mbr::sector_zero(&sector, old))
 }
 
 /// The pieces in such an order that the old table can be read until the new one can.

@@ -30,6 +30,8 @@ pub(super) fn clear(
         }
     }
     clear.extend(front(reader, 0, size)?.map(|front| traces(0, &front)).unwrap_or_default());
+    // The rest of a large sector 0 waits until here: a GPT in smaller sectors begins in it.
+    clear.push(SECTOR_LEN as u64..layout.sector_size.bytes());
     draft.barrier();
     for range in clear {
         zero(draft, range);

@@ -41,7 +41,7 @@ pub(super) fn fresh(layout: &Layout, old: &Table) -> Result<Draft, ComposeError>
         draft.write(offset, bytes);
     }
     draft.barrier();
-    draft.write(0, whole_sector(&sector, old, unit));
+    draft.write(0, sector_zero(&sector, old));
     for (offset, bytes) in last {
         draft.barrier();
         draft.write(offset, bytes);
@@ -130,10 +130,10 @@ pub(super) fn set(
     })
 }
 
-/// Sector 0 as a whole logical sector. The boot code of an earlier table stays: without it the disk would not start.
-/// The boot sector of a file system goes, or the disk would still be taken for that.
-pub(super) fn whole_sector(sector: &Sector, old: &Table, unit: SectorSize) -> Vec<u8> {
-    let mut bytes = padded(sector.bytes(), unit);
+/// The bytes of sector 0 that hold the table. The boot code of an earlier table stays: without it the disk would not
+/// start. The boot sector of a file system goes, or the disk would still be taken for that.
+pub(super) fn sector_zero(sector: &Sector, old: &Table) -> Vec<u8> {
+    let mut bytes = sector.bytes().to_vec();
     let mbr = old.mbr.as_ref().filter(|_| old.label != Label::None);
     if let Some(mbr) = mbr.filter(|mbr| content::boot_sector(mbr.sector()).is_none())
         && let (Some(new), Some(code)) = (bytes.get_mut(..BOOT_CODE_LEN), mbr.sector().get(..BOOT_CODE_LEN))
