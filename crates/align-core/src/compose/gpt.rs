@@ -1,8 +1,10 @@
+use std::ops::Range;
+
 use super::ComposeError;
 use crate::patch::Draft;
 use crate::plan::{Layout, Planned, TableId};
 use crate::table::gpt::{Array, Header, PRIMARY_LBA};
-use crate::table::{Label, PartitionType, Table, mbr};
+use crate::table::{PartitionType, Table, mbr};
 use crate::units::{Lba, SectorSize};
 
 /// What a fresh GPT has: 128 entries of 128 bytes.
@@ -12,10 +14,13 @@ const ENTRY_LEN: u32 = 128;
 const ARRAY_LBA: Lba = Lba::new(2);
 const TABLE: &str = "a GPT";
 
+/// Bytes with their place.
+type Piece = (u64, Vec<u8>);
+
 /// A copy of a GPT with its places in bytes.
 pub(super) struct Copy {
-    pub(super) array: (u64, Vec<u8>),
-    pub(super) header: (u64, Vec<u8>),
+    pub(super) array: Piece,
+    pub(super) header: Piece,
 }
 
 pub(super) fn fresh(layout: &Layout, old: &Table) -> Result<Draft, ComposeError> {
@@ -87,36 +92,37 @@ pub(super) fn add(array: &mut Array, planned: &Planned) -> Result<(), ComposeErr
 }
 
 /// The protective MBR. Boot code of an earlier table stays; that of a file system does not.
-fn front(layout: &Layout, old: &Table) -> (u64, Vec<u8>) {
+fn front(layout: &Layout, old: &Table) -> Piece {
     let mut sector = mbr::Sector::empty();
     sector.set_protective(layout.disk_sectors);
     (0, super::mbr::sector_zero(&sector, old))
 }
 
 /// The pieces in such an order that the old table can be read until the new one can.
-fn in_order(primary: Copy, backup: Copy, front: (u64, Vec<u8>), old: &Table) -> Draft {
-    let of_chain = |copy: &Copy| {
-        let chains = old.mbr.iter().flat_map(|mbr| &mbr.chains).flat_map(|chain| &chain.ebrs);
-        let records = chains.filter_map(|ebr| ebr.lba.checked_byte(old.sector_size));
-        let start = copy.array.0.min(copy.header.0);
-        let end = |(offset, bytes): &(u64, Vec<u8>)| offset.saturating_add(bytes.len() as u64);
-        let end = end(&copy.array).max(end(&copy.header));
-        let past = |record: u64| record.saturating_add(mbr::SECTOR_LEN as u64);
-        old.label == Label::Mbr && records.into_iter().any(|record| record < end && start < past(record))
+fn in_order(primary: Copy, backup: Copy, front: Piece, old: &Table) -> Draft {
+    let touches = |piece: &Piece, area: &Range<u64>| {
+        piece.0 < area.end && area.start < piece.0.saturating_add(piece.1.len() as u64)
     };
-    let only_backup = old.gpt.as_ref().is_some_and(|gpt| gpt.primary.is_err() && gpt.backup.is_ok());
-    let pair = |copy: Copy| vec![copy.array, copy.header];
-    let switch = vec![front];
-    let steps = match (only_backup, of_chain(&primary), of_chain(&backup)) {
-        // The old table lives in its backup: it goes when the new primary is there.
-        (true, ..) => [pair(primary), pair(backup), switch],
-        // A copy that would cut an old chain waits until sector 0 has switched over to the other.
-        (_, false, true) => [pair(primary), switch, pair(backup)],
-        (_, true, false) => [pair(backup), switch, pair(primary)],
-        _ => [pair(backup), pair(primary), switch],
-    };
+    let pair = |copy: Copy| [copy.header, copy.array];
+    let (mut first, mut second) = (pair(backup), pair(primary));
+    // The backup comes first, unless everything that is whole of the old GPT lies where it goes.
+    let takes =
+        |areas: &Vec<Range<u64>>| first.iter().any(|piece| areas.iter().any(|area| touches(piece, area)));
+    if old.gpt.as_ref().is_some_and(|gpt| gpt.header().is_some() && gpt.whole_areas().iter().all(takes)) {
+        std::mem::swap(&mut first, &mut second);
+    }
+    // What would cut an old chain waits until sector 0 has switched over to the other copy. The header of a copy
+    // does not wait for its array: in its place there may be one of a still older GPT, which must not count then.
+    let records = old.record_areas();
+    let cuts_chain = |piece: &Piece| records.iter().any(|record| touches(piece, record));
+    let can_wait = !(first.iter().any(cuts_chain) && second.iter().any(cuts_chain));
+    let waits = |piece: &Piece| can_wait && cuts_chain(piece);
+    let (waiting, first): (Vec<_>, Vec<_>) = first.into_iter().partition(waits);
+    let (waiting_too, second): (Vec<_>, Vec<_>) = second.into_iter().partition(waits);
+    // The header in a step of its own: an old one in front of a new array would lead to whatever backup it names.
+    let second = second.into_iter().map(|piece| vec![piece]);
     let mut draft = Draft::new();
-    for step in steps {
+    for step in std::iter::once(first).chain(second).chain([vec![front], [waiting, waiting_too].concat()]) {
         for (offset, bytes) in step {
             draft.write(offset, bytes);
         }

@@ -158,11 +158,10 @@ fn around_the_switch(records: Vec<Record>, old: &Table) -> (Vec<Record>, Vec<Rec
     };
     // A GPT has two copies: while one of them is whole and apart from the new chain, it can be read.
     if let Some(gpt) = &old.gpt {
-        let copies = [(&gpt.primary, gpt.primary_areas()), (&gpt.backup, gpt.backup_areas())];
-        let stays = copies.iter().any(|(copy, areas)| {
-            copy.is_ok() && !records.iter().any(|record| areas.iter().any(|area| touches(record, area)))
-        });
-        if stays {
+        let stays = |copy: &Vec<std::ops::Range<u64>>| {
+            !records.iter().any(|record| copy.iter().any(|area| touches(record, area)))
+        };
+        if gpt.whole_areas().iter().any(stays) {
             return (records, Vec::new());
         }
     }

@@ -15,18 +15,21 @@ impl Table {
             areas.extend(gpt.primary_areas());
             areas.extend(gpt.backup_areas());
         }
-        if self.label == Label::Mbr {
-            let chains = self.mbr.iter().flat_map(|mbr| &mbr.chains);
-            let records = chains.flat_map(|chain| &chain.ebrs);
-            areas.extend(records.filter_map(|ebr| sectors(ebr.lba, SECTOR_LEN as u64, self.sector_size)));
-        }
+        areas.extend(self.record_areas());
         merged(areas)
+    }
+
+    /// Where the EBRs of an MBR lie, in bytes.
+    pub(crate) fn record_areas(&self) -> Vec<Range<u64>> {
+        let mbr = self.mbr.as_ref().filter(|_| self.label == Label::Mbr);
+        let records = mbr.into_iter().flat_map(|mbr| &mbr.chains).flat_map(|chain| &chain.ebrs);
+        records.filter_map(|ebr| sectors(ebr.lba, SECTOR_LEN as u64, self.sector_size)).collect()
     }
 }
 
 impl Gpt {
     /// Where the primary copy lies, in bytes; of a bad one only the header's sector.
-    pub(crate) fn primary_areas(&self) -> Vec<Range<u64>> {
+    fn primary_areas(&self) -> Vec<Range<u64>> {
         match &self.primary {
             Ok(header) => header.areas(),
             Err(_) => self.sector(PRIMARY_LBA),
@@ -34,12 +37,18 @@ impl Gpt {
     }
 
     /// Where the backup lies, in bytes; of a bad one only the sector in which its header should be.
-    pub(crate) fn backup_areas(&self) -> Vec<Range<u64>> {
+    fn backup_areas(&self) -> Vec<Range<u64>> {
         match (&self.backup, self.last_lba) {
             (Ok(header), _) => header.areas(),
             (Err(_), Some(last)) => self.sector(last),
             (Err(_), None) => Vec::new(),
         }
+    }
+
+    /// Where each copy lies that is whole, in bytes.
+    pub(crate) fn whole_areas(&self) -> Vec<Vec<Range<u64>>> {
+        let copies = [(&self.primary, self.primary_areas()), (&self.backup, self.backup_areas())];
+        copies.into_iter().filter(|(copy, _)| copy.is_ok()).map(|(_, areas)| areas).collect()
     }
 
     fn sector(&self, lba: Lba) -> Vec<Range<u64>> {
