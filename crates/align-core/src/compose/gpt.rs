@@ -121,8 +121,13 @@ fn in_order(primary: Copy, backup: Copy, front: Piece, old: &Table) -> Draft {
     let (waiting_too, second): (Vec<_>, Vec<_>) = second.into_iter().partition(waits);
     // The header in a step of its own: an old one in front of a new array would lead to whatever backup it names.
     let second = second.into_iter().map(|piece| vec![piece]);
+    let mut steps: Vec<_> = std::iter::once(first).chain(second).collect();
+    // Without a protective MBR the old GPT counts only while its primary copy is whole, where a file system is seen too.
+    let unprotected = old.gpt.is_some() && old.mbr.is_none();
+    steps.insert(if unprotected { 1 } else { steps.len() }, vec![front]);
+    steps.push([waiting, waiting_too].concat());
     let mut draft = Draft::new();
-    for step in std::iter::once(first).chain(second).chain([vec![front], [waiting, waiting_too].concat()]) {
+    for step in steps {
         for (offset, bytes) in step {
             draft.write(offset, bytes);
         }
