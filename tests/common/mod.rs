@@ -1,6 +1,8 @@
 //! What several tests need: images as devices and files, and the command.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
+pub mod platter;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
