@@ -105,7 +105,7 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
     let stale = report.findings.iter().find(|finding| finding.code == Code::KernelTableStale);
     let kernel = match (disk.kernel(), stale) {
         (_, Some(finding)) => KernelState::Stale(finding.message.clone()),
-        (Some(view), None) if view.scans => KernelState::Current,
+        (Some(view), None) if view.is_concerned() => KernelState::Current,
         _ => KernelState::NotConcerned,
     };
     let found: Vec<_> = report.partitions.iter().map(|report| &report.partition).collect();

@@ -18,9 +18,8 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     let (Some(table), Some(kernel)) = (subject.table, subject.disk.kernel()) else { return Ok(Vec::new()) };
     // Where no table is looked for, no partitions are expected. In another sector size, the kernel reads other
     // numbers or none; that is a finding already.
-    let expected = kernel.scans || !kernel.partitions.is_empty();
     let unreadable = kernel.partitions.is_empty() && !kernel_reads(subject, table);
-    if !expected || unreadable || table.sector_size_basis != SectorSizeBasis::Device {
+    if !kernel.is_concerned() || unreadable || table.sector_size_basis != SectorSizeBasis::Device {
         return Ok(Vec::new());
     }
     let differences = differences(subject, table, kernel);

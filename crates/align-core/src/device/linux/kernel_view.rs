@@ -8,6 +8,14 @@ pub struct KernelView {
     pub scans: bool,
 }
 
+impl KernelView {
+    /// Whether the partitions of a table matter to the kernel: it looks for them, or was told of some. Partitioners
+    /// tell it of partitions on loop devices, too, that were set up without a scan.
+    pub fn is_concerned(&self) -> bool {
+        self.scans || !self.partitions.is_empty()
+    }
+}
+
 /// A partition as the kernel knows it. Positions are in units of 512 bytes, whatever the device's sector is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelPartition {

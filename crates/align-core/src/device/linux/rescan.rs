@@ -18,7 +18,7 @@ const CONTAINER_BYTES: u64 = 1024;
 /// Tells the kernel of the partitions of `table`: all at once where none is in use, else one by one, those that
 /// changed and no others. Whether it worked shows in the kernel's own list afterwards.
 pub(crate) fn rescan(file: &File, disk: &SysDisk, table: &Table) {
-    if !disk.kernel_view().scans {
+    if !disk.kernel_view().is_concerned() {
         return;
     }
     if ioctl::reread_partitions(file).is_ok() && is_current(disk, table) {
