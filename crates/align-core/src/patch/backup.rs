@@ -1,5 +1,5 @@
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -159,9 +159,16 @@ impl Backup {
             format!("{PREAMBLE}{}\ncrc32 {:08x}\n{body}\n", self.stage, crc32fast::hash(body.as_bytes()));
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&self.path).map_err(failed)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()).map_err(failed)
+        let sync_folder =
+            || File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        let saved =
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| sync_folder());
+        saved.map_err(|source| {
+            // Half a backup is none, and it would be in the way of the next attempt.
+            let _ = fs::remove_file(&self.path);
+            failed(source)
+        })
     }
 
     /// When it was made, for people: to the second, in UTC.
