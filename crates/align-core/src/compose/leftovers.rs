@@ -10,8 +10,8 @@ use crate::table::mbr::SECTOR_LEN;
 use crate::table::{PartitionKind, Table, gpt};
 use crate::units::{Lba, SectorSize};
 
-/// Clears what an earlier use of the disk left behind and would be taken for a table or for a file system over the
-/// whole disk.
+/// Clears what an earlier use of the disk left behind and would be taken for a table, or for a file system or a member
+/// of an array over the whole disk.
 pub(super) fn clear(
     draft: &mut Draft,
     layout: &Layout,
@@ -27,6 +27,11 @@ pub(super) fn clear(
         // Under a new GPT its own headers are no leftovers; they are part of the draft.
         if found.starts_with(&gpt::SIGNATURE) {
             clear.push(sector);
+        }
+    }
+    for (start, magic) in content::at_end(size) {
+        if *reader.read(start, magic.len())? == *magic {
+            clear.push(start..start.saturating_add(magic.len() as u64));
         }
     }
     clear.extend(front(reader, 0, size)?.map(|front| traces(0, &front)).unwrap_or_default());

@@ -18,7 +18,7 @@ mod boot_sector;
 mod signatures;
 
 pub use boot_sector::{BootSector, boot_sector};
-pub use signatures::{FIXED_VHD_FOOTER, FRONT_LEN};
+pub use signatures::{FIXED_VHD_FOOTER, FRONT_LEN, at_end};
 
 /// Something that was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

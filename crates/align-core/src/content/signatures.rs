@@ -144,6 +144,35 @@ static ALL: &[Signature] = &[
     Signature::new(Kind::OtherTable, "an AIX physical volume", 0, b"\xC9\xC2\xD4\xC1"),
 ];
 
+/// Second copies, by which tools recognise what is gone from the front. Nothing is named after them: they outlive what
+/// they belong to under whatever comes next.
+static SECOND: &[Signature] = &[
+    // The second header of LUKS2 (on-disk format specification, section 2.1), as far as the front reaches.
+    Signature::new(Kind::FileSystem, "LUKS", 0x4000, LUKS2_SECOND),
+    Signature::new(Kind::FileSystem, "LUKS", 0x8000, LUKS2_SECOND),
+    Signature::new(Kind::FileSystem, "LUKS", 0x10000, LUKS2_SECOND),
+];
+
+const LUKS2_SECOND: &[u8] = b"SKUL\xBA\xBE";
+
+/// A magic at the end of a disk: its place by the size of the disk, and its bytes.
+type AtEnd = (fn(u64) -> Option<u64>, &'static [u8]);
+
+/// What members of arrays keep at their end, where a file system or a table at the front does not reach it. Whoever
+/// assembles arrays takes the whole disk for one as long as it is there.
+static AT_END: &[AtEnd] = &[
+    // md 0.90 and 1.0 (`include/uapi/linux/raid/md_p.h`), Intel Matrix, DDF (SNIA, section 5.2).
+    (|size| (size & !0xFFFF).checked_sub(0x1_0000), b"\xFC\x4E\x2B\xA9\0\0\0\0"),
+    (|size| Some(size.checked_sub(0x2000)? & !0xFFF), b"\xFC\x4E\x2B\xA9\x01\0\0\0"),
+    (|size| (size & !0x1FF).checked_sub(1024), b"Intel Raid ISM Cfg Sig. "),
+    (|size| (size & !0x1FF).checked_sub(512), b"\xDE\x11\xDE\x11"),
+];
+
+/// Where on a disk of `size` bytes a member of an array would have its magic, and that magic.
+pub fn at_end(size: u64) -> impl Iterator<Item = (u64, &'static [u8])> {
+    AT_END.iter().filter_map(move |(place, magic)| Some((place(size)?, *magic)))
+}
+
 /// The first signature of a wanted kind that matches.
 pub(super) fn first(front: &[u8], wanted: impl Fn(Kind) -> bool) -> Option<Content> {
     let mut wanted = ALL.iter().filter(|signature| wanted(signature.content.kind));
@@ -152,7 +181,7 @@ pub(super) fn first(front: &[u8], wanted: impl Fn(Kind) -> bool) -> Option<Conte
 
 /// Every signature of what a disk or partition can hold that matches, with the place of its magic.
 pub(super) fn all(front: &[u8]) -> impl Iterator<Item = Trace> {
-    let held = ALL.iter().filter(|signature| signature.content.kind != Kind::Container);
+    let held = ALL.iter().chain(SECOND).filter(|signature| signature.content.kind != Kind::Container);
     held.filter(|signature| signature.matches(front)).map(|signature| Trace {
         name: signature.content.name,
         range: signature.offset..signature.offset + signature.magic.len(),
@@ -193,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_signature_lies_in_the_front_that_is_read() {
-        for signature in ALL {
+        for signature in ALL.iter().chain(SECOND) {
             assert!(signature.offset + signature.magic.len() <= FRONT_LEN, "{}", signature.content.name);
         }
     }
@@ -206,6 +235,23 @@ mod tests {
         front[1024] = 1;
         front[1028] = 1;
         assert_eq!(recognise(&front).map(|content| content.name), Some("ext2"));
+    }
+
+    #[test]
+    fn a_second_header_is_a_trace_and_names_nothing() {
+        let mut front = vec![0; FRONT_LEN];
+        front[0x4000..0x4006].copy_from_slice(LUKS2_SECOND);
+        assert_eq!(recognise(&front), None);
+        assert_eq!(all(&front).map(|trace| trace.range).collect::<Vec<_>>(), [0x4000..0x4006]);
+    }
+
+    #[test]
+    fn what_stands_at_the_end_stays_on_the_disk() {
+        for size in [0, 511, 512, 4096, 65536, 1 << 20, (1 << 30) + 777, u64::MAX] {
+            for (start, magic) in at_end(size) {
+                assert!(start + magic.len() as u64 <= size, "{start} of {size}");
+            }
+        }
     }
 
     #[test]
