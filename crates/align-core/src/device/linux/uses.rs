@@ -60,35 +60,66 @@ struct Node {
 /// devices, and whoever opened it exclusively. As far as can be seen: other mount namespaces show by the last only.
 pub(crate) fn of_block(disk: &SysDisk) -> Vec<Use> {
     let nodes = nodes(disk);
-    let mut uses = Vec::new();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    for node in &nodes {
+    let of_node = |node: &Node| {
         let mut how = of_kind(UseKind::Mounted, mounted(&mounts, node.device));
         how.extend(swap(&swaps, node.device).map(|()| (UseKind::Swap, "used as swap".to_owned())));
         how.extend(of_kind(UseKind::Holder, holders(&node.dir)));
         how.extend(of_kind(UseKind::Loop, loops_on(|metadata| metadata.rdev() == node.device)));
-        if how.is_empty() && is_exclusive(&node.path) {
-            let of_partition = node.partition.is_none() && !uses.is_empty();
-            // A mounted partition keeps its whole disk from being opened exclusively, too.
-            if !of_partition {
-                let by = openers(&|metadata| metadata.rdev() == node.device, false);
-                let by = if by.is_empty() {
-                    "opened exclusively by another program, or in use in another container".to_owned()
-                } else {
-                    format!("opened exclusively, perhaps by {}", by.join(", "))
-                };
-                how.push((UseKind::Exclusive, by));
-            }
+        how
+    };
+    let mut found: Vec<(&Node, Vec<(UseKind, String)>)> =
+        nodes.iter().map(|node| (node, of_node(node))).collect();
+    let unexplained = taken(&found);
+    for (node, how) in &mut found {
+        if unexplained.iter().any(|taken| taken.device == node.device) {
+            let by = openers(&|metadata| metadata.rdev() == node.device, false);
+            let by = if by.is_empty() {
+                "opened exclusively by another program, or in use in another container".to_owned()
+            } else {
+                format!("opened exclusively, perhaps by {}", by.join(", "))
+            };
+            how.push((UseKind::Exclusive, by));
         }
-        uses.extend(how.into_iter().map(|(kind, how)| Use {
+    }
+    let uses = found.into_iter().flat_map(|(node, how)| {
+        how.into_iter().map(|(kind, how)| Use {
             node: node.path.clone(),
             partition: node.partition,
             kind,
             how,
-        }));
+        })
+    });
+    uses.collect()
+}
+
+/// The nodes that somebody has opened exclusively, of those for which nothing else explains it. Who has the whole disk
+/// keeps everybody from its partitions, and who has a partition keeps everybody from the whole disk: one of them is
+/// meant, not all.
+fn taken<'n>(found: &[(&'n Node, Vec<(UseKind, String)>)]) -> Vec<&'n Node> {
+    // A loop device does not claim what it is on.
+    let is_explained = |how: &[(UseKind, String)]| how.iter().any(|(kind, _)| *kind != UseKind::Loop);
+    let (whole, partitions): (Vec<_>, Vec<_>) = found.iter().partition(|(node, _)| node.partition.is_none());
+    if whole.iter().any(|(_, how)| is_explained(how)) {
+        return Vec::new();
     }
-    uses
+    let whole: Vec<&Node> =
+        whole.into_iter().map(|(node, _)| *node).filter(|node| is_exclusive(&node.path)).collect();
+    if whole.is_empty() {
+        return Vec::new();
+    }
+    let unexplained = partitions.iter().filter(|(_, how)| !is_explained(how)).map(|(node, _)| *node);
+    let taken: Vec<&Node> = unexplained.filter(|node| is_exclusive(&node.path)).collect();
+    // While the whole disk is somebody's, none of its partitions is free, or claimed by another.
+    if taken.len() < partitions.len() {
+        return taken;
+    }
+    let is_open = |nodes: &[&Node]| {
+        !openers(&|metadata| nodes.iter().any(|node| metadata.rdev() == node.device), false).is_empty()
+    };
+    // When nobody can be seen it is the whole disk, since then nothing of it may be touched.
+    if !is_open(&whole) && is_open(&taken) { taken } else { whole }
 }
 
 /// Who uses an image file: loop devices on it, locks of other programs, and whoever opened it for writing.
