@@ -258,6 +258,7 @@ pub(crate) fn locks(metadata: &Metadata) -> Vec<String> {
     let file = format!("{:02x}:{:02x}:{}", major(metadata.dev()), minor(metadata.dev()), metadata.ino());
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let mut by = BTreeSet::new();
+    let mut unnamed = false;
     for line in locks.lines() {
         let fields: Vec<&str> = line.split_whitespace().filter(|field| *field != "->").collect();
         if fields.get(5) == Some(&&*file)
@@ -266,11 +267,19 @@ pub(crate) fn locks(metadata: &Metadata) -> Vec<String> {
             match process.parse::<u32>() {
                 Ok(process) if process == own => {}
                 Ok(process) if process > 0 => drop(by.insert(named(process))),
-                _ => drop(by.insert("another program".to_owned())),
+                _ => unnamed = true,
             }
         }
     }
-    by.into_iter().collect()
+    let mut by: Vec<String> = by.into_iter().collect();
+    if unnamed {
+        let open = openers(&|other| other.dev() == metadata.dev() && other.ino() == metadata.ino(), false);
+        by.push(match open.as_slice() {
+            [] => "another program".to_owned(),
+            open => format!("another program, perhaps {}", open.join(", ")),
+        });
+    }
+    by
 }
 
 /// Tells apart why an exclusive open failed.
