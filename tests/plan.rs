@@ -1,55 +1,19 @@
 //! Layouts: the public cases to the sector, and what holds for every request.
 
+mod common;
+
 use align_core::plan::{Align, Layout, Medium, PlanError, Request, TableKind};
-use align_core::table::PartitionKind;
 use align_core::topology::{Reported, Topology};
-use align_core::units::{PhysicalSize, SectorSize, Size};
-use fixtures::{PlanCase, PlanSize};
+use align_core::units::{SectorSize, Size};
+use common::{config, invariants, requests};
 use proptest::prelude::*;
-
-fn medium(case: &PlanCase) -> Medium {
-    let disk = &case.disk;
-    let reported = Reported {
-        logical: Some(disk.logical),
-        minimum_io: Some(disk.minimum_io),
-        optimal_io: Some(disk.optimal_io),
-        alignment_offset: Some(disk.alignment_offset),
-        ..Reported::default()
-    };
-    let capacity = disk.sectors * disk.logical;
-    let physical = PhysicalSize::new(disk.physical);
-    Medium {
-        sectors: disk.sectors,
-        sector_size: SectorSize::new(disk.logical).expect("a case has a real sector size"),
-        topology: Topology::judge(&reported, Some(capacity), physical, None),
-    }
-}
-
-fn request(case: &PlanCase) -> Request {
-    let asked = &case.request;
-    let size = |size: &PlanSize| match *size {
-        PlanSize::Bytes(bytes) => Size::Bytes(bytes),
-        PlanSize::Sectors(sectors) => Size::Sectors(sectors),
-        PlanSize::Rest => Size::Rest,
-    };
-    Request {
-        table: if asked.table == "gpt" { TableKind::Gpt } else { TableKind::Mbr },
-        partitions: asked.sizes.iter().map(|asked| size(asked).into()).collect(),
-        align: match (asked.grain, &*asked.align) {
-            (Some(grain), _) => Align::Grain(grain),
-            (None, "minimal") => Align::Minimal,
-            (None, _) => Align::Optimal,
-        },
-        primaries: asked.primaries,
-    }
-}
 
 #[test]
 fn every_case_comes_out_to_the_sector() {
     let cases = fixtures::cases::plan();
     assert!(cases.len() >= 13, "the cases are in fixtures/cases/plan");
     for case in cases {
-        let layout = request(&case).lay_out(&medium(&case)).expect("a case fits");
+        let layout = requests::of_case(&case).lay_out(&requests::medium_of(&case)).expect("a case fits");
         let found: Vec<_> = layout
             .partitions
             .iter()
@@ -141,117 +105,14 @@ fn an_mbr_ends_where_32_bits_do() {
     assert!(matches!(too_large, PlanError::DoesNotFit { .. }));
 }
 
-fn any_medium() -> impl Strategy<Value = Medium> {
-    let logical = prop::sample::select(vec![512_u64, 1024, 4096]);
-    let physical = prop::sample::select(vec![512_u64, 4096, 8192, 65536, 1 << 20]);
-    let hint = || {
-        prop::sample::select(vec![
-            0_u64,
-            4096,
-            65536,
-            192 << 10,
-            768 << 10,
-            1 << 20,
-            3 << 20,
-            16 << 20,
-            33_553_920,
-        ])
-    };
-    let offset = prop::sample::select(vec![0_i64, 512, 3584, 4096, -1]);
-    let sectors = prop_oneof![60_u64..20_000, 20_000_u64..4_000_000, 4_000_000_u64..40_000_000_000];
-    (logical, physical, hint(), hint(), offset, sectors).prop_map(
-        |(logical, physical, minimum, optimal, offset, sectors)| {
-            let reported = Reported {
-                logical: Some(logical),
-                physical: Some(physical),
-                minimum_io: Some(minimum),
-                optimal_io: Some(optimal),
-                alignment_offset: Some(offset),
-                ..Reported::default()
-            };
-            Medium {
-                sectors,
-                sector_size: SectorSize::new(logical).expect("of the list"),
-                topology: Topology::judge(&reported, Some(sectors * logical), None, None),
-            }
-        },
-    )
-}
-
-fn any_request() -> impl Strategy<Value = Request> {
-    let size = prop_oneof![
-        (1_u64..1 << 36).prop_map(Size::Bytes),
-        (1_u64..1 << 24).prop_map(Size::Bytes),
-        (1_u64..1 << 20).prop_map(Size::Sectors),
-        (1_u32..50_000).prop_map(Size::MilliPercent),
-    ];
-    let align = prop_oneof![
-        3 => Just(Align::Optimal),
-        1 => Just(Align::Minimal),
-        1 => (1_u64..1 << 26).prop_map(Align::Grain),
-    ];
-    let table = prop::sample::select(vec![TableKind::Gpt, TableKind::Mbr]);
-    (table, prop::collection::vec(size, 0..9), any::<bool>(), align, prop::option::of(1_u32..5)).prop_map(
-        |(table, mut sizes, rest, align, primaries)| {
-            sizes.extend(rest.then_some(Size::Rest));
-            Request { table, partitions: sizes.into_iter().map(Into::into).collect(), align, primaries }
-        },
-    )
-}
-
-/// What holds for a layout, by arithmetic of its own.
-fn check(layout: &Layout, request: &Request, medium: &Medium) {
-    let unit = i128::from(medium.sector_size.bytes());
-    let physical = i128::from(medium.topology.physical.bytes());
-    let offset = i128::from(medium.topology.alignment_offset);
-    let grain = i128::from(layout.grain.bytes);
-    let usable_end = match request.table {
-        TableKind::Gpt => i128::from(medium.sectors) - 1 - (16384 / unit).max(1),
-        TableKind::Mbr => i128::from(medium.sectors.min(u64::from(u32::MAX))),
-    };
-    assert_eq!(grain % physical, 0);
-    let mut used: Vec<(i128, i128)> = Vec::new();
-    for planned in &layout.partitions {
-        let (first, last) = (i128::from(planned.first.number()), i128::from(planned.last.number()));
-        // Logical partitions of the minimal policy keep to the physical sectors, which are their grain.
-        assert_eq!((first * unit - offset).rem_euclid(grain), 0, "{planned:?}");
-        assert!(first <= last && last < usable_end, "{planned:?}");
-        let size = (last - first + 1) * unit;
-        match planned.asked {
-            Some(Size::Bytes(bytes)) => {
-                assert!((0..physical).contains(&(size - i128::from(bytes))), "{planned:?}");
-            }
-            Some(Size::Sectors(sectors)) => assert_eq!(size, i128::from(sectors) * unit),
-            Some(Size::Rest) | None => {
-                assert_eq!(((last + 1) * unit - offset).rem_euclid(grain), 0, "{planned:?}");
-            }
-            Some(Size::MilliPercent(_)) => assert_eq!(size % physical, 0),
-        }
-        if let Some(ebr) = planned.ebr {
-            let ebr = i128::from(ebr.number());
-            used.push((ebr, ebr));
-        }
-        if planned.kind != PartitionKind::Extended {
-            used.push((first, last));
-        }
-    }
-    used.sort_unstable();
-    assert!(used.windows(2).all(|pair| pair[0].1 < pair[1].0), "{used:?}");
-    let container = layout.partitions.iter().find(|planned| planned.kind == PartitionKind::Extended);
-    for logical in layout.partitions.iter().filter(|planned| planned.kind == PartitionKind::Logical) {
-        let container = container.expect("logicals have a container");
-        assert!(container.first <= logical.ebr.expect("an EBR") && logical.last <= container.last);
-    }
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(1600))]
 
     #[test]
-    fn a_layout_is_right_or_an_error_says_why(medium in any_medium(), request in any_request()) {
+    fn a_layout_is_right_or_an_error_says_why(medium in requests::media(), request in requests::all()) {
         match request.lay_out(&medium) {
             Ok(layout) => {
-                check(&layout, &request, &medium);
+                invariants::fresh(&layout, &medium);
                 // The sizes that came out, asked for exactly, give the same layout again.
                 let exact = layout.partitions.iter().filter(|planned| planned.asked.is_some());
                 let again = Request {

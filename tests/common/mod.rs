@@ -1,7 +1,11 @@
 //! What several tests need: images as devices and files, and the command.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
+pub mod invariants;
+pub mod layouts;
 pub mod platter;
+pub mod requests;
+pub mod stream;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,6 +15,19 @@ use align_core::check::{self, Options, Report};
 use align_core::device::{BlockDevice, Disk, FaultDevice, MemoryDevice, ReadError};
 use align_core::topology::Reported;
 use fixtures::Image;
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+
+/// Of 256 cases that are the default, `share` in percent, and the same ones in every run.
+pub fn config(share: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let seed = match asked.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(4096),
+        fixed => fixed,
+    };
+    let cases = (asked.cases * share / 100).max(1);
+    ProptestConfig { cases, rng_seed: seed, failure_persistence: None, ..asked }
+}
 
 /// The image as a sparse disk in memory.
 pub fn memory(image: &Image) -> MemoryDevice {
