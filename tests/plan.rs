@@ -130,3 +130,31 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn so_many_bytes_more_as_are_missing_would_do(
+        table in prop::sample::select(vec![TableKind::Gpt, TableKind::Mbr]),
+        sizes in prop::collection::vec(1_u64..100 << 20, 0..7),
+        rest in any::<bool>(),
+        sectors in 262_144_u64..600_000,
+        align in prop_oneof![Just(Align::Optimal), Just(Align::Minimal), (1_u64..1 << 23).prop_map(Align::Grain)],
+    ) {
+        let sizes = sizes.into_iter().map(Size::Bytes).chain(rest.then_some(Size::Rest));
+        let request = Request { align, ..Request::new(table, sizes) };
+        let short = |sectors: u64| match request.lay_out(&disk(sectors)) {
+            Ok(_) => None,
+            Err(PlanError::DoesNotFit { partition, missing, .. }
+                | PlanError::LogicalDoesNotFit { partition, missing, .. }) => Some((partition, missing)),
+            Err(other) => panic!("{other}"),
+        };
+        prop_assume!(!request.partitions.is_empty());
+        let Some((partition, missing)) = short(sectors) else { return Ok(()) };
+        let more = u64::try_from(missing / 512).expect("a small disk");
+        prop_assert_eq!(missing, u128::from(more) * 512);
+        prop_assert!(short(sectors + more).is_none_or(|(later, _)| later > partition));
+        prop_assert_eq!(short(sectors + more - 1), Some((partition, 512)));
+    }
+}

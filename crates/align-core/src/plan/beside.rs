@@ -1,10 +1,11 @@
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::layout::{CONTAINER_TYPE, MOST_PRIMARY, Sizes};
 use super::space::Space;
 use super::{Align, Grain, Layout, Medium, PlanError, Planned, Request, TableKind, Wanted};
 use crate::table::mbr::{Chain, MAX_LINKS};
-use crate::table::{Label, Partition, PartitionKind, PartitionType, Table};
+use crate::table::{Label, Mbr, Partition, PartitionKind, PartitionType, Table};
 use crate::units::{Lba, Size};
 
 /// Lays partitions out in the free space of a table.
@@ -59,7 +60,6 @@ enum Place {
 
 struct Beside<'r> {
     request: &'r Request,
-    grain: Grain,
     space: Space,
     sizes: Sizes<'r>,
     free: Vec<Free>,
@@ -68,7 +68,10 @@ struct Beside<'r> {
     /// The number of the next logical partition, and how many EBRs can still be added.
     next_logical: u32,
     links: usize,
-    /// How much `%` is of: the largest stretch.
+    has_container: bool,
+    /// Where the stretch ends in which a container is made.
+    container_in: Option<u128>,
+    /// How much `%` is of: what the largest stretch has room for.
     whole: u128,
     partitions: Vec<Planned>,
 }
@@ -83,13 +86,14 @@ impl<'r> Beside<'r> {
             Some(gpt) => gpt.header().map_or(0, |header| header.entry_count),
             None => u32::try_from(MOST_PRIMARY).unwrap_or(4),
         };
-        let mut slots: Vec<u32> = (1..=most).filter(|number| table.partition(*number).is_none()).collect();
+        let taken: BTreeSet<u32> = table.partitions.iter().map(|partition| partition.number).collect();
+        let free_numbers = (1..=most).filter(|number| !taken.contains(number));
+        // A table may claim millions of entries.
+        let mut slots: Vec<u32> = free_numbers.take(request.partitions.len()).collect();
         slots.reverse();
-        let free = free(table, &chains, &space);
-        let whole = free.iter().map(|free| space.room(&free.bytes)).max().unwrap_or(0);
+        let free = free(table, chains.last().copied(), &space);
         Self {
             request,
-            grain,
             sizes: Sizes { request, medium, grain },
             space,
             free,
@@ -97,16 +101,16 @@ impl<'r> Beside<'r> {
             next_logical: super::layout::FIRST_LOGICAL
                 .saturating_add(u32::try_from(logicals).unwrap_or(u32::MAX)),
             links: MAX_LINKS.saturating_sub(ebrs),
-            whole,
+            has_container: !chains.is_empty(),
+            container_in: None,
+            whole: 0,
             partitions: Vec::new(),
         }
     }
 
     fn place_all(&mut self) -> Result<(), PlanError> {
         let request = self.request;
-        let has_container = self.free.iter().any(|free| free.place != Place::Disk)
-            || request.table == TableKind::Gpt
-            || self.links < MAX_LINKS;
+        let has_container = self.has_container || request.table == TableKind::Gpt;
         let asked = request.partitions.len();
         // Without a container, the last free slot becomes one when there are not enough of them.
         let mut primaries = match request.primaries {
@@ -115,6 +119,8 @@ impl<'r> Beside<'r> {
             None => self.slots.len(),
         };
         let makes_container = !has_container && asked > primaries;
+        let rooms = self.free.iter().filter(|free| self.is_usable(free, primaries > 0 || makes_container));
+        self.whole = rooms.map(|free| self.room(free)).max().unwrap_or(0);
         for (index, wanted) in (1..).zip(&request.partitions) {
             if makes_container && self.partitions.len() == primaries {
                 self.add_container(index)?;
@@ -133,47 +139,27 @@ impl<'r> Beside<'r> {
 
     /// The first stretch in which it fits, in the order of the disk; the rest takes the largest.
     fn place(&mut self, index: usize, wanted: &Wanted, primary: bool) -> Result<(), PlanError> {
-        let bytes = self.sizes.bytes_of(wanted.size, self.whole);
-        let unit = u128::from(self.space.unit().bytes());
-        let usable = |free: &Free| match free.place {
-            Place::Disk => primary && !self.slots.is_empty(),
-            Place::Container => self.links > 0,
-            Place::EmptyContainer { .. } => true,
+        let asked = self.sizes.least_of(wanted.size, self.whole);
+        let usable = || self.free.iter().enumerate().filter(|(_, free)| self.is_usable(free, primary));
+        let mut fitting = usable().filter(|(_, free)| self.missing(free, asked) == 0);
+        let best = match wanted.size {
+            // Of equal ones the first.
+            Size::Rest => fitting.rev().max_by_key(|(_, free)| self.room(free)),
+            _ => fitting.next(),
         };
-        let mut best: Option<(usize, u128, u128, Option<u128>)> = None;
-        let mut most = 0;
-        for (at, free) in self.free.iter().enumerate().filter(|(_, free)| usable(free)) {
-            let (ebr, start) = self.start_in(free);
-            let room = free.bytes.end.saturating_sub(start);
-            most = most.max(room);
-            if wanted.size == Size::Rest {
-                let end = self.space.down(free.bytes.end);
-                let better = best.is_none_or(|(_, start, end, _)| end.saturating_sub(start) < room);
-                if end >= start.saturating_add(unit) && better {
-                    best = Some((at, start, end, ebr));
-                }
-            } else if bytes <= room {
-                best = Some((at, start, start.saturating_add(bytes), ebr));
-                break;
-            }
-        }
-        let Some((at, start, end, ebr)) = best else {
-            let asked = bytes.max(unit);
-            return Err(if self.free.iter().any(usable) {
-                PlanError::NoRoom {
-                    partition: index,
-                    asked,
-                    largest: most,
-                    missing: asked.saturating_sub(most),
-                }
-            } else {
-                PlanError::NoSlot { partition: index, table: self.request.table.name() }
-            });
+        let no_slot = PlanError::NoSlot { partition: index, table: self.request.table.name() };
+        let Some((at, free)) = best else {
+            let missing = usable().map(|(_, free)| self.missing(free, asked)).min().ok_or(no_slot)?;
+            let largest = usable().map(|(_, free)| self.room(free)).max().unwrap_or(0);
+            return Err(PlanError::NoRoom { partition: index, asked, largest, missing });
+        };
+        let (ebr, start) = self.start_in(free);
+        let end = match wanted.size {
+            Size::Rest => self.space.down(free.bytes.end),
+            _ => start.saturating_add(asked),
         };
         let kind = if ebr.is_some() { PartitionKind::Logical } else { PartitionKind::Primary };
-        let number = self
-            .number(kind)
-            .ok_or(PlanError::NoSlot { partition: index, table: self.request.table.name() })?;
+        let number = self.number(kind).ok_or(no_slot)?;
         if let Some(free) = self.free.get_mut(at) {
             free.bytes.start = end;
             if let Place::EmptyContainer { .. } = free.place {
@@ -184,6 +170,30 @@ impl<'r> Beside<'r> {
         }
         self.push(number, kind, (start, end), Some(wanted), ebr);
         Ok(())
+    }
+
+    /// Whether there is a number, or an EBR, for a partition in this stretch.
+    fn is_usable(&self, free: &Free, primary: bool) -> bool {
+        match free.place {
+            Place::Disk => primary && !self.slots.is_empty(),
+            Place::Container => self.links > 0,
+            Place::EmptyContainer { .. } => true,
+        }
+    }
+
+    /// How large a partition in this stretch can be.
+    fn room(&self, free: &Free) -> u128 {
+        free.bytes.end.saturating_sub(self.start_in(free).1)
+    }
+
+    /// How much longer the stretch would have to be for so many bytes: its first place may lie beyond it.
+    fn missing(&self, free: &Free, asked: u128) -> u128 {
+        let end = self.start_in(free).1.saturating_add(asked);
+        match self.container_in {
+            // The new container ends on the grain.
+            Some(limit) => self.space.up(end).saturating_sub(limit),
+            None => end.saturating_sub(free.bytes.end),
+        }
     }
 
     /// Where a partition begins in a stretch, and its EBR where it needs one.
@@ -198,7 +208,7 @@ impl<'r> Beside<'r> {
             (Align::Minimal, Place::Container) => {
                 self.sizes.minimal_start(&self.space, free.bytes.start, ebr)
             }
-            _ => self.space.up(ebr.saturating_add(gap)),
+            _ => self.space.up(ebr.saturating_add(gap).max(free.bytes.start)),
         };
         (Some(ebr), start)
     }
@@ -214,24 +224,16 @@ impl<'r> Beside<'r> {
         }
     }
 
-    /// Makes the largest stretch a container.
+    /// Makes the largest stretch a container for this partition and those behind it. Where it has no room for a
+    /// container, the partition will have none either.
     fn add_container(&mut self, index: usize) -> Result<(), PlanError> {
         let no_slot = PlanError::NoSlot { partition: index, table: self.request.table.name() };
-        let largest = self.free.iter_mut().max_by_key(|free| free.bytes.end.saturating_sub(free.bytes.start));
-        let Some(largest) = largest else { return Err(no_slot) };
-        let (start, end) = (self.space.up(largest.bytes.start), self.space.down(largest.bytes.end));
-        if start >= end {
-            return Err(PlanError::NoRoom {
-                partition: index,
-                asked: self.grain.bytes.into(),
-                largest: 0,
-                missing: self.grain.bytes.into(),
-            });
-        }
-        largest.bytes = start..end;
-        largest.place = Place::EmptyContainer { ebr: start };
         let number = self.slots.pop().ok_or(no_slot)?;
-        self.slots.clear();
+        let largest = self.free.iter().rev().max_by_key(|free| self.room(free)).cloned();
+        let stretch = largest.map_or(self.space.end..self.space.end, |largest| largest.bytes);
+        let (start, end) = (self.space.up(stretch.start), self.space.down(stretch.end));
+        self.container_in = Some(stretch.end);
+        self.free = vec![Free { bytes: start..end, place: Place::EmptyContainer { ebr: start } }];
         self.push(number, PartitionKind::Extended, (start, end), None, None);
         Ok(())
     }
@@ -251,46 +253,61 @@ impl<'r> Beside<'r> {
     }
 }
 
-/// The stretches of the disk that nothing uses, in its order.
-fn free(table: &Table, chains: &[&Chain], space: &Space) -> Vec<Free> {
+/// The stretches of the disk that nothing uses, in its order. Of several containers only the last one is given more:
+/// logical partitions of an earlier one come first in the kernel's numbers, and would move those of the later.
+fn free(table: &Table, last: Option<&Chain>, space: &Space) -> Vec<Free> {
     let unit = table.sector_size;
     let bytes = |partition: &Partition| partition.start_position(unit)..partition.end_position(unit);
-    let sector = |lba: Lba| {
-        let start = lba.position(unit);
-        start..start.saturating_add(unit.bytes().into())
-    };
-    let of_kind = |logical: bool| {
-        table.partitions.iter().filter(move |partition| (partition.kind == PartitionKind::Logical) == logical)
-    };
-    let outside = gaps(space.first_byte()..space.end, of_kind(false).map(bytes).collect());
+    let holding = || table.partitions.iter().filter(|partition| partition.kind != PartitionKind::Extended);
+    let outside = table.partitions.iter().map(bytes).chain(of_table(table)).collect();
+    let outside = gaps(space.first_byte()..space.end, outside);
     let mut free: Vec<Free> = outside.into_iter().map(|bytes| Free { bytes, place: Place::Disk }).collect();
-    for chain in chains {
-        let Some(container) = table.partition(chain.container) else { continue };
-        let records = chain.ebrs.iter().map(|ebr| sector(ebr.lba));
-        let inside = of_kind(true).map(bytes).chain(records).collect();
-        let end = container.end_position(unit).min(space.end);
+    // To a broken chain nothing can be added.
+    let last = last.filter(|chain| chain.fault.is_none());
+    if let Some((chain, container)) = last.and_then(|chain| Some((chain, table.partition(chain.container)?)))
+    {
+        let start = container.start_position(unit);
         let is_empty = matches!(chain.ebrs.as_slice(), [only] if only.logicals().next().is_none() && only.link().is_none());
-        for bytes in gaps(container.start_position(unit)..end, inside) {
-            let place = if is_empty {
-                Place::EmptyContainer { ebr: container.start_position(unit) }
-            } else {
-                Place::Container
-            };
-            free.push(Free { bytes, place });
-        }
+        // Its one EBR is for one partition; there is more than one stretch only where something lies across it.
+        let (place, most) =
+            if is_empty { (Place::EmptyContainer { ebr: start }, 1) } else { (Place::Container, usize::MAX) };
+        let inside = holding().map(bytes).chain(of_table(table)).collect();
+        let inside = gaps(start..container.end_position(unit).min(space.end), inside);
+        free.extend(inside.into_iter().take(most).map(|bytes| Free { bytes, place }));
     }
     free.sort_by_key(|free| free.bytes.start);
     free
 }
 
+/// What the table itself takes: its EBRs, or what stays of a GPT where it is; and what a hybrid MBR has beside a GPT.
+fn of_table(table: &Table) -> Vec<Range<u128>> {
+    let unit = table.sector_size;
+    let whole_sectors = |areas: Vec<Range<u64>>| {
+        let end = |area: &Range<u64>| u128::from(area.end).next_multiple_of(unit.bytes().into());
+        areas.into_iter().map(move |area| area.start.into()..end(&area))
+    };
+    let Some(gpt) = &table.gpt else { return whole_sectors(table.areas()).collect() };
+    let mut used: Vec<_> = whole_sectors(gpt.primary_areas()).collect();
+    if super::space::is_backup_in_place(gpt) {
+        used.extend(whole_sectors(gpt.backup_areas()));
+    }
+    let ordinary = table.mbr.iter().flat_map(Mbr::ordinary);
+    let past = |lba: Lba| lba.position(unit).saturating_add(unit.bytes().into());
+    used.extend(ordinary.map(|(_, entry)| entry.first().position(unit)..past(entry.last())));
+    used
+}
+
 /// What is left of a range without the used ones.
 fn gaps(whole: Range<u128>, mut used: Vec<Range<u128>>) -> Vec<Range<u128>> {
+    // An inverted partition uses nothing.
+    used.retain(|range| !range.is_empty());
     used.sort_by_key(|range| range.start);
     let mut gaps = Vec::new();
     let mut start = whole.start;
     for range in used {
-        if range.start > start && range.start < whole.end {
-            gaps.push(start..range.start);
+        let end = range.start.min(whole.end);
+        if start < end {
+            gaps.push(start..end);
         }
         start = start.max(range.end);
     }

@@ -264,8 +264,15 @@ impl<'r> Planner<'r> {
         let (Some((first, wanted)), Some(number)) = (logicals.first(), numbers.next()) else { return Ok(()) };
         let container_end = self.space.down(self.space.end);
         if start >= container_end {
-            let bytes = self.bytes_of(wanted.size);
-            return Err(does_not_fit(*first, bytes, start, container_end, Some(self.sizes.gap())));
+            let gap = self.sizes.gap();
+            let asked = self.least_of(wanted.size);
+            return Err(self.does_not_fit(
+                *first,
+                asked,
+                start.saturating_add(gap),
+                container_end,
+                Some(gap),
+            ));
         }
         self.push(number, PartitionKind::Extended, (start, container_end), None, None);
         self.place_logicals(logicals, start, container_end)
@@ -302,21 +309,43 @@ impl<'r> Planner<'r> {
         limit: u128,
         gap: Option<u128>,
     ) -> Result<u128, PlanError> {
-        if size == Size::Rest {
-            let end = self.space.down(limit);
-            let least = u128::from(self.space.unit().bytes());
-            return if end > start { Ok(end) } else { Err(does_not_fit(index, least, start, end, gap)) };
+        let asked = self.least_of(size);
+        let end = start.saturating_add(asked);
+        if end > limit {
+            return Err(self.does_not_fit(index, asked, start, limit, gap));
         }
-        let bytes = self.bytes_of(size);
-        match start.checked_add(bytes) {
-            Some(end) if end <= limit => Ok(end),
-            _ => Err(does_not_fit(index, bytes, start, limit, gap)),
-        }
+        Ok(if size == Size::Rest { self.space.down(limit) } else { end })
     }
 
-    fn bytes_of(&self, size: Size) -> u128 {
+    /// The size in bytes; of the rest, which ends on the grain, the least that it can be.
+    fn least_of(&self, size: Size) -> u128 {
         let whole = self.space.end.saturating_sub(self.space.first_place());
-        self.sizes.bytes_of(size, whole)
+        self.sizes.least_of(size, whole)
+    }
+
+    /// So many bytes more on the disk would do.
+    fn does_not_fit(
+        &self,
+        partition: usize,
+        asked: u128,
+        start: u128,
+        limit: u128,
+        gap: Option<u128>,
+    ) -> PlanError {
+        let available = limit.saturating_sub(start);
+        // The start itself may lie beyond the limit.
+        let end = start.saturating_add(asked);
+        match gap {
+            None => {
+                let missing = end.saturating_sub(self.space.end);
+                PlanError::DoesNotFit { partition, asked, available, missing }
+            }
+            Some(gap) => {
+                // The container ends on the grain.
+                let missing = self.space.up(end).saturating_sub(self.space.end);
+                PlanError::LogicalDoesNotFit { partition, asked, available, missing, gap }
+            }
+        }
     }
 
     fn push(
@@ -337,17 +366,19 @@ impl<'r> Planner<'r> {
 
 impl Sizes<'_> {
     /// The size in bytes: rounded up to the physical sector, except when sectors were asked for. A percentage is of
-    /// `whole`.
-    pub(super) fn bytes_of(&self, size: Size, whole: u128) -> u128 {
+    /// `whole`. The rest, which begins and ends on the grain, has at least one.
+    pub(super) fn least_of(&self, size: Size, whole: u128) -> u128 {
         let whole_physical =
             |bytes: u128| bytes.next_multiple_of(self.medium.topology.physical.bytes().into());
         match size {
             Size::Bytes(bytes) => whole_physical(bytes.into()),
             Size::Sectors(sectors) => Lba::new(sectors).position(self.medium.sector_size),
             Size::MilliPercent(milli) => {
-                whole_physical(whole.saturating_mul(milli.into()).checked_div(100_000).unwrap_or(0))
+                // Of little, a small part is still a partition.
+                let part = whole.saturating_mul(milli.into()).checked_div(100_000).unwrap_or(0);
+                whole_physical(part.max(1))
             }
-            Size::Rest => 0,
+            Size::Rest => self.grain.bytes.into(),
         }
     }
 
@@ -365,15 +396,5 @@ impl Sizes<'_> {
         let last = end.saturating_sub(self.medium.sector_size.bytes().into());
         let physical = u128::from(self.medium.topology.physical.bytes());
         space.up(last.saturating_add(self.gap())).max(ebr.saturating_add(physical))
-    }
-}
-
-fn does_not_fit(partition: usize, asked: u128, start: u128, limit: u128, gap: Option<u128>) -> PlanError {
-    let available = limit.saturating_sub(start);
-    // The start itself may lie beyond the limit.
-    let missing = start.saturating_add(asked).saturating_sub(limit);
-    match gap {
-        None => PlanError::DoesNotFit { partition, asked, available, missing },
-        Some(gap) => PlanError::LogicalDoesNotFit { partition, asked, available, missing, gap },
     }
 }

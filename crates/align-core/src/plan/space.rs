@@ -1,5 +1,3 @@
-use std::ops::Range;
-
 use super::{Grain, Medium, PlanError, Planned, TableKind, Wanted};
 use crate::table::{Gpt, PartitionKind, PartitionType};
 use crate::topology::Grid;
@@ -54,10 +52,10 @@ impl Space {
             table: TableKind::Gpt.name(),
         };
         let Some(header) = gpt.header() else { return Err(PlanError::NothingToKeep) };
-        let in_place = gpt.backup.as_ref().is_ok_and(|backup| Some(backup.my_lba) == gpt.last_lba);
         let array = header.array_bytes().div_ceil(unit.bytes());
-        let end = match in_place {
-            true => header.last_usable.checked_add(1),
+        let end = match is_backup_in_place(gpt) {
+            // It may say that more is usable than there is.
+            true => header.last_usable.checked_add(1).map(|end| end.min(Lba::new(medium.sectors))),
             false => Lba::new(medium.sectors).checked_sub(array.saturating_add(1)),
         };
         let end = end.filter(|end| *end > header.first_usable).ok_or(too_small)?;
@@ -103,15 +101,6 @@ impl Space {
         self.first
     }
 
-    /// How much of a stretch lies between its first place and its end.
-    pub(super) fn room(&self, bytes: &Range<u128>) -> u128 {
-        bytes.end.saturating_sub(self.up(bytes.start))
-    }
-
-    pub(super) fn unit(&self) -> SectorSize {
-        self.unit
-    }
-
     /// The first place for a partition.
     pub(super) fn first_place(&self) -> u128 {
         self.up(self.first)
@@ -135,4 +124,9 @@ impl Space {
         let sectors = position.checked_div(self.unit.bytes().into()).unwrap_or(0);
         Lba::new(u64::try_from(sectors).unwrap_or(u64::MAX))
     }
+}
+
+/// Whether the backup is at the end of the disk: one that is not will be put there.
+pub(super) fn is_backup_in_place(gpt: &Gpt) -> bool {
+    gpt.backup.as_ref().is_ok_and(|backup| Some(backup.my_lba) == gpt.last_lba)
 }
