@@ -34,9 +34,9 @@ pub(super) fn mbr(layout: &Layout, table: &Table) -> Result<Draft, ComposeError>
     }
     let logicals: Vec<&Planned> = of_kind(PartitionKind::Logical).collect();
     let (records, tail) = match (of_kind(PartitionKind::Extended).next(), logicals.first()) {
-        (_, None) => (Vec::new(), None),
-        (Some(container), Some(_)) => (mbr::chain(container.first, &logicals, unit)?, None),
+        (Some(container), _) => (mbr::chain(container.first, &logicals, unit)?, None),
         (None, Some(first)) => append(mbr, table, first, &logicals, unit)?,
+        (None, None) => (Vec::new(), None),
     };
     let mut draft = Draft::new();
     for (offset, bytes) in records {

@@ -61,6 +61,14 @@ pub enum ComposeError {
         /// Which.
         number: u32,
     },
+    /// The start of a container is what its chain counts from.
+    #[error(
+        "partition {number} is an extended container: its boot records (EBRs) count from its start, which stays"
+    )]
+    ContainerMoves {
+        /// Which.
+        number: u32,
+    },
     /// The table is in a state in which it cannot be edited.
     #[error("the partition table cannot be edited: {0}")]
     NotEditable(&'static str),

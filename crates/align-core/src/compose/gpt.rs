@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::ComposeError;
 use crate::patch::Draft;
 use crate::plan::{Layout, Planned, TableId};
-use crate::table::gpt::{Array, Header, PRIMARY_LBA};
+use crate::table::gpt::{Array, Entry, Header, PRIMARY_LBA};
 use crate::table::{PartitionType, Table, mbr};
 use crate::units::{Lba, SectorSize};
 
@@ -85,10 +85,16 @@ pub(super) fn add(array: &mut Array, planned: &Planned) -> Result<(), ComposeErr
     if name.encode_utf16().count() > crate::table::gpt::NAME_UNITS {
         return Err(ComposeError::Name { number });
     }
+    let entry = Entry {
+        type_id,
+        id: planned.id.unwrap_or_default(),
+        first: planned.first,
+        last: planned.last,
+        attributes: planned.attributes,
+        name,
+    };
     let slot = number.checked_sub(1).and_then(|slot| usize::try_from(slot).ok());
-    let Some(slot) = slot else { return Err(no_slot) };
-    let id = planned.id.unwrap_or_default();
-    array.add(slot, type_id, id, (planned.first, planned.last), name).ok_or(no_slot)
+    slot.and_then(|slot| array.add(slot, &entry)).ok_or(no_slot)
 }
 
 /// The protective MBR. Boot code of an earlier table stays; that of a file system does not.

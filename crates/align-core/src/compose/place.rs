@@ -4,8 +4,8 @@ use super::ComposeError;
 use super::beside::GptEdit;
 use crate::device::Reader;
 use crate::patch::Draft;
-use crate::table::mbr::{Ebr, Entry, Sector};
-use crate::table::{Label, Mbr, Partition, PartitionKind, PartitionType, Table};
+use crate::table::mbr::{Ebr, Sector};
+use crate::table::{Label, Mbr, Partition, PartitionKind, Table};
 use crate::units::Lba;
 
 /// Where a partition shall be.
@@ -79,11 +79,13 @@ struct Sectors<'t> {
 
 impl Sectors<'_> {
     fn place_primary(&mut self, partition: &Partition, placement: &Placement) -> Result<(), ComposeError> {
-        let slot =
-            partition.number.checked_sub(1).and_then(|slot| usize::try_from(slot).ok()).unwrap_or(usize::MAX);
-        let boot_indicator = self.mbr.entries().get(slot).map_or(0, |entry| entry.boot_indicator);
+        let number = partition.number;
+        if partition.kind == PartitionKind::Extended && placement.first != partition.first {
+            return Err(ComposeError::ContainerMoves { number });
+        }
+        let slot = number.checked_sub(1).and_then(|slot| usize::try_from(slot).ok()).unwrap_or(usize::MAX);
         let front = self.changed.entry(Lba::ZERO).or_insert_with(|| Sector::of(self.mbr.sector()));
-        set(front, slot, partition.type_, boot_indicator, Lba::ZERO, placement)
+        front.place(slot, Lba::ZERO, placement.first, placement.last).ok_or(out_of_range(placement))
     }
 
     /// Changes the entry in the partition's own EBR, and the length in the link that leads to it.
@@ -104,8 +106,8 @@ impl Sectors<'_> {
             return Err(missing);
         };
         let sector = self.changed.entry(ebr.lba).or_insert_with(|| Sector::of(&ebr.sector));
-        let boot_indicator = sector.boot_indicator(logical.slot);
-        set(sector, logical.slot, partition.type_, boot_indicator, ebr.lba, placement)?;
+        let placed = sector.place(logical.slot, ebr.lba, placement.first, placement.last);
+        placed.ok_or(out_of_range(placement))?;
         let before = chain.ebrs.iter().find(|before| before.link().is_some_and(|link| link.lba == ebr.lba));
         let container = table.partition(chain.container);
         if let (Some(before), Some(container)) = (before, container) {
@@ -114,31 +116,12 @@ impl Sectors<'_> {
             if link == Some(partition.last) {
                 let sector = self.changed.entry(before.lba).or_insert_with(|| Sector::of(&before.sector));
                 let slot = sector.link_slot().ok_or(missing)?;
-                let entry = Entry {
-                    boot_indicator: sector.boot_indicator(slot),
-                    type_byte: sector.type_byte(slot),
-                    base: container.first,
-                    first: ebr.lba,
-                    last: placement.last,
-                };
-                sector.set(slot, &entry).ok_or(out_of_range(placement))?;
+                let placed = sector.place(slot, container.first, ebr.lba, placement.last);
+                placed.ok_or(out_of_range(placement))?;
             }
         }
         Ok(())
     }
-}
-
-fn set(
-    sector: &mut Sector,
-    slot: usize,
-    type_: PartitionType,
-    boot_indicator: u8,
-    base: Lba,
-    placement: &Placement,
-) -> Result<(), ComposeError> {
-    let PartitionType::Mbr(type_byte) = type_ else { return Err(out_of_range(placement)) };
-    let entry = Entry { boot_indicator, type_byte, base, first: placement.first, last: placement.last };
-    sector.set(slot, &entry).ok_or(out_of_range(placement))
 }
 
 fn out_of_range(placement: &Placement) -> ComposeError {

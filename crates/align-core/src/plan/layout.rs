@@ -78,6 +78,8 @@ pub struct Planned {
     pub ebr: Option<Lba>,
     /// The unique GUID of a GPT entry; `None` for a random one.
     pub id: Option<Uuid>,
+    /// The attribute bits of a GPT entry.
+    pub attributes: u64,
 }
 
 impl Layout {

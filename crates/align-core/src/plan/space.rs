@@ -93,6 +93,7 @@ impl Space {
             name: wanted.and_then(|wanted| wanted.name.clone()),
             ebr: ebr.map(|ebr| self.lba(ebr)),
             id: None,
+            attributes: 0,
         }
     }
 

@@ -238,6 +238,7 @@ fn planned(document: &PlannedDocument) -> Result<Planned, String> {
         name: document.name.clone(),
         ebr: document.ebr.map(Lba::new),
         id: id.transpose()?,
+        attributes: 0,
     })
 }
 

@@ -25,6 +25,17 @@ pub(crate) struct Header {
     pub(crate) array_crc: u32,
 }
 
+/// The fields of an entry that is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'n> {
+    pub(crate) type_id: Uuid,
+    pub(crate) id: Uuid,
+    pub(crate) first: Lba,
+    pub(crate) last: Lba,
+    pub(crate) attributes: u64,
+    pub(crate) name: &'n str,
+}
+
 /// The array of entries that is written: all that is not set stays as it was.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
@@ -82,23 +93,16 @@ impl Array {
 
     /// Fills a free slot. `None` when there is no such slot, or the name is too long.
     #[must_use]
-    pub(crate) fn add(
-        &mut self,
-        slot: usize,
-        type_id: Uuid,
-        id: Uuid,
-        (first, last): (Lba, Lba),
-        name: &str,
-    ) -> Option<()> {
+    pub(crate) fn add(&mut self, slot: usize, entry: &Entry<'_>) -> Option<()> {
         let raw = self.entry(slot)?;
-        raw.type_id = type_id.to_bytes_le();
-        raw.id = id.to_bytes_le();
-        raw.first = U64::new(first.number());
-        raw.last = U64::new(last.number());
-        raw.attributes = U64::new(0);
+        raw.type_id = entry.type_id.to_bytes_le();
+        raw.id = entry.id.to_bytes_le();
+        raw.first = U64::new(entry.first.number());
+        raw.last = U64::new(entry.last.number());
+        raw.attributes = U64::new(entry.attributes);
         raw.name = [U16::new(0); NAME_UNITS];
         let mut units = raw.name.iter_mut();
-        for unit in name.encode_utf16() {
+        for unit in entry.name.encode_utf16() {
             *units.next()? = U16::new(unit);
         }
         Some(())

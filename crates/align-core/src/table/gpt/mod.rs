@@ -21,7 +21,7 @@ pub use array::{GptEntry, MAX_ARRAY_BYTES, MAX_ENTRIES};
 pub use header::{GptHeader, HEADER_LEN, SIGNATURE};
 pub use types::{EXEMPT_TYPES, type_name};
 
-pub(crate) use encode::{Array, Header, NAME_UNITS};
+pub(crate) use encode::{Array, Entry, Header, NAME_UNITS};
 
 use self::array::Keep;
 use super::{Partition, PartitionKind, PartitionType};

@@ -62,6 +62,25 @@ impl Sector {
         Some(())
     }
 
+    /// Changes where an entry begins and ends, and nothing else of it: an address of an end that stays is left as it
+    /// is, whatever geometry it was made for. `None` as for [`set`](Self::set).
+    #[must_use]
+    pub(crate) fn place(&mut self, slot: usize, base: Lba, first: Lba, last: Lba) -> Option<()> {
+        let raw = self.raw.entries.get_mut(slot)?;
+        let start = u32::try_from(first.number().checked_sub(base.number())?).ok()?;
+        let sectors = u32::try_from(first.sectors_through(last)?).ok()?;
+        let end = |start: u32, sectors: u32| u64::from(start).saturating_add(sectors.into());
+        if raw.start.get() != start {
+            raw.chs_first = chs(first);
+        }
+        if end(raw.start.get(), raw.sectors.get()) != end(start, sectors) {
+            raw.chs_last = chs(last);
+        }
+        raw.start = U32::new(start);
+        raw.sectors = U32::new(sectors);
+        Some(())
+    }
+
     /// Writes the entry that protects a GPT on a disk of so many sectors, with the bytes that the UEFI specification
     /// gives as addresses by cylinder.
     pub(crate) fn set_protective(&mut self, disk_sectors: u64) {
@@ -95,14 +114,6 @@ impl Sector {
     /// The slot of the link that is followed.
     pub(crate) fn link_slot(&self) -> Option<usize> {
         self.raw.entries().iter().position(|entry| entry.is_used() && entry.is_extended())
-    }
-
-    pub(crate) fn boot_indicator(&self, slot: usize) -> u8 {
-        self.raw.entries.get(slot).map_or(0, |entry| entry.boot_indicator)
-    }
-
-    pub(crate) fn type_byte(&self, slot: usize) -> u8 {
-        self.raw.entries.get(slot).map_or(0, |entry| entry.type_byte)
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
