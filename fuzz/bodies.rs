@@ -1,11 +1,20 @@
 //! What each fuzz target does with its input. The ordinary tests replay the corpora through the same functions.
 #![allow(dead_code, reason = "each target uses one of them")]
 
+use std::path::Path;
+
 use align_core::check::{self, Options, Report, Verdict};
+use align_core::compose;
 use align_core::device::{BlockDevice, Disk, FaultDevice, MemoryDevice, Reader};
-use align_core::table::Table;
-use align_core::topology::Reported;
+use align_core::patch::Backup;
+use align_core::plan::{Align, Layout, Medium, Request, TableKind};
+use align_core::table::{Label, Table};
+use align_core::topology::{Reported, Topology};
 use align_core::units::{SectorSize, Size};
+use alignck::json::PlanDocument;
+
+#[path = "../tests/common/invariants.rs"]
+mod invariants;
 
 /// No disk, however hostile, costs more reads than this: 256 links, arrays of 2 GiB in steps of 1 MiB twice over,
 /// and what is looked at besides.
@@ -16,7 +25,13 @@ const LARGEST_READ: u64 = 1 << 20;
 /// An MBR with its chains. The input is a byte of flags, then records of an LBA (4 bytes) and the last 66 bytes of
 /// the sector there; the first is sector 0 whatever its LBA says.
 pub fn mbr(data: &[u8]) {
-    let Some((flags, records)) = data.split_first() else { return };
+    let Some((flags, _)) = data.split_first() else { return };
+    let Some((sector, disk)) = mbr_disk(data) else { return };
+    look(disk, *flags & 4 != 0, sector);
+}
+
+fn mbr_disk(data: &[u8]) -> Option<(SectorSize, MemoryDevice)> {
+    let (flags, records) = data.split_first()?;
     let sector = sector_size(*flags);
     let disk = MemoryDevice::new(1 << 44);
     for (index, record) in records.chunks_exact(70).enumerate() {
@@ -24,15 +39,21 @@ pub fn mbr(data: &[u8]) {
         let offset = if index == 0 { 0 } else { u64::from(lba) * sector.bytes() };
         disk.write_at(offset + 446, &record[4..]).expect("2^32 sectors of 4096 bytes fit the disk");
     }
-    look(disk, *flags & 4 != 0, sector);
+    Some((sector, disk))
 }
 
 /// A GPT of which only the checksums are made right. The input is a byte of flags, the logarithm of the disk's
 /// size, the 92 bytes of a header, and the array.
 pub fn gpt(data: &[u8]) {
-    let Some((flags, rest)) = data.split_first() else { return };
-    let Some((exponent, rest)) = rest.split_first() else { return };
-    let Some((header, array)) = rest.split_at_checked(92) else { return };
+    let Some((flags, _)) = data.split_first() else { return };
+    let Some((sector, disk)) = gpt_disk(data) else { return };
+    look(disk, flags & 4 != 0, sector);
+}
+
+fn gpt_disk(data: &[u8]) -> Option<(SectorSize, MemoryDevice)> {
+    let (flags, rest) = data.split_first()?;
+    let (exponent, rest) = rest.split_first()?;
+    let (header, array) = rest.split_at_checked(92)?;
     let sector = sector_size(*flags);
     // Larger disks only make larger arrays legal, and each try slower.
     let size = 1_u64 << (17 + exponent % 12);
@@ -66,7 +87,7 @@ pub fn gpt(data: &[u8]) {
     if let Some(offset) = byte(my_lba) {
         let _ = disk.write_at(offset, &header);
     }
-    look(disk, flags & 4 != 0, sector);
+    Some((sector, disk))
 }
 
 /// Any bytes as a whole image.
@@ -84,6 +105,124 @@ pub fn size(data: &[u8]) {
     match text.parse::<Size>() {
         Ok(size) => assert_eq!(size.to_string().parse(), Ok(size), "{text:?}"),
         Err(error) => assert!(error.to_string().len() < 500, "an error repeats the whole of {text:?}"),
+    }
+}
+
+/// Anything that a plan is made from, or is read from. The first byte says what: the text of a plan, the bytes of a
+/// backup, or a request for a disk that is blank, has an MBR, or has a GPT.
+pub fn plan(data: &[u8]) {
+    let Some((what, data)) = data.split_first() else { return };
+    let mut input = Input(data);
+    match what % 5 {
+        0 => document(data),
+        1 => backup(data),
+        2 => fresh(&mut input).unwrap_or_default(),
+        3 => beside(&mut input, mbr_disk).unwrap_or_default(),
+        _ => beside(&mut input, gpt_disk).unwrap_or_default(),
+    }
+}
+
+/// Numbers from the front of an input.
+struct Input<'d>(&'d [u8]);
+
+impl Input<'_> {
+    fn number(&mut self, len: usize) -> Option<u64> {
+        let (front, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(front.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// 13 bytes: the logarithm of the physical size, both hints, and the offset.
+    fn medium(&mut self, sector_size: SectorSize, sectors: u64) -> Option<Medium> {
+        let reported = Reported {
+            logical: Some(sector_size.bytes()),
+            physical: Some(1 << (self.number(1)? % 24)),
+            minimum_io: Some(self.number(4)?),
+            optimal_io: Some(self.number(4)?),
+            alignment_offset: Some(self.number(4)?.cast_signed() - 1),
+            ..Reported::default()
+        };
+        let capacity = sectors.checked_mul(sector_size.bytes());
+        Some(Medium { sectors, sector_size, topology: Topology::judge(&reported, capacity, None, None) })
+    }
+
+    /// A byte for the table, the policy and the primaries, 8 for the grain, a count, and 9 bytes a partition.
+    fn request(&mut self) -> Option<Request> {
+        let flags = self.number(1)?;
+        let grain = self.number(8)?;
+        let sizes = (0..self.number(1)?).map_while(|_| {
+            let (kind, number) = (self.number(1)?, self.number(8)?);
+            Some(match kind % 4 {
+                0 => Size::Bytes(number),
+                1 => Size::Sectors(number),
+                2 => Size::MilliPercent((number % (1 << 32)).try_into().expect("32 bits")),
+                _ => Size::Rest,
+            })
+        });
+        let table = if flags & 1 == 0 { TableKind::Gpt } else { TableKind::Mbr };
+        let mut request = Request::new(table, sizes.collect::<Vec<_>>());
+        request.align = match flags >> 1 & 3 {
+            0 | 1 => Align::Optimal,
+            2 => Align::Minimal,
+            _ => Align::Grain(grain),
+        };
+        request.primaries = (flags & 8 != 0).then_some((flags >> 4).try_into().expect("four bits"));
+        Some(request)
+    }
+}
+
+fn fresh(input: &mut Input<'_>) -> Option<()> {
+    let sector = SectorSize::OF_TABLES[usize::try_from(input.number(1)? % 4).expect("two bits")];
+    let sectors = input.number(8)?;
+    let medium = input.medium(sector, sectors)?;
+    let layout = input.request()?.lay_out(&medium).ok()?;
+    invariants::fresh(&layout, &medium);
+    write(&layout, &MemoryDevice::new(sectors.checked_mul(sector.bytes())?))
+}
+
+fn beside(input: &mut Input<'_>, disk: fn(&[u8]) -> Option<(SectorSize, MemoryDevice)>) -> Option<()> {
+    // The table comes last: what it needs is known when it is read.
+    let mut table = Input(input.0.get(13..)?);
+    let mut request = table.request()?;
+    let (sector, disk) = disk(table.0)?;
+    let medium = input.medium(sector, disk.size()? / sector.bytes())?;
+    let table = Table::read(&Reader::new(&disk), Some(sector)).ok()?;
+    request.table = if table.label == Label::Gpt { TableKind::Gpt } else { TableKind::Mbr };
+    let layout = request.lay_out_beside(&table, &medium).ok()?;
+    invariants::beside(&layout, &medium, &table);
+    write(&layout, &disk)
+}
+
+/// What can be composed and does not overlap can be written and taken back.
+fn write(layout: &Layout, disk: &MemoryDevice) -> Option<()> {
+    let reader = Reader::new(disk);
+    let table = Table::read(&reader, Some(layout.sector_size)).ok()?;
+    let layout = layout.clone().identified();
+    let composed = match layout.kept {
+        Some(_) => compose::add(&layout, &table, &reader),
+        None => compose::fresh(&layout, &table, &reader),
+    };
+    let patch = composed.ok()?.against(disk).ok()?;
+    patch.write(disk).expect("nobody else writes to it");
+    patch.reversed().write(disk).expect("nobody else writes to it");
+    Some(())
+}
+
+fn document(data: &[u8]) {
+    let Ok(document) = serde_json::from_slice::<PlanDocument>(data) else { return };
+    let Ok((layout, _)) = document.into_layout() else { return };
+    let Some(size) = layout.disk_sectors.checked_mul(layout.sector_size.bytes()) else { return };
+    let _ = write(&layout, &MemoryDevice::new(size));
+}
+
+/// As a whole file, and as what stands below a right checksum.
+fn backup(data: &[u8]) {
+    let crc = crc32fast::hash(data);
+    let head = format!("alignck backup 1\nstage writing\ncrc32 {crc:08x}\n");
+    let disk = MemoryDevice::new(1 << 20);
+    for bytes in [data, &[head.as_bytes(), data].concat()] {
+        let Ok(backup) = Backup::parse(Path::new("fuzz"), bytes) else { continue };
+        let _ = (backup.patch.state(&disk), backup.patch.write(&disk), backup.patch.reversed().write(&disk));
     }
 }
 

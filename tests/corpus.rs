@@ -38,3 +38,8 @@ fn image() {
 fn size() {
     replay("size", 8, bodies::size);
 }
+
+#[test]
+fn plan() {
+    replay("plan", 30, bodies::plan);
+}

@@ -13,6 +13,19 @@ pub(crate) fn run(keep_recorded: bool) -> Result<(), String> {
     write_seeds()
 }
 
+/// Which sort of input for the target `plan` the rest is.
+const BESIDE_MBR: u8 = 3;
+const BESIDE_GPT: u8 = 4;
+/// A disk with physical sectors of 4096 bytes without hints, its offset one less than the last number; the optimal
+/// policy, and three partitions: 1 MiB, 2048 sectors, the rest.
+const BESIDE: [u8; 50] = [
+    12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, // disk
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 3, // policy, grain, count
+    0, 0, 0, 16, 0, 0, 0, 0, 0, // in bytes
+    1, 0, 8, 0, 0, 0, 0, 0, 0, // in sectors
+    3, 0, 0, 0, 0, 0, 0, 0, 0, // the rest
+];
+
 /// Writes the seeds of the fuzz targets (`fuzz/bodies.rs` says what their bytes mean) from the recorded tables.
 fn write_seeds() -> Result<(), String> {
     let corpus = root().join("fuzz/corpus");
@@ -35,7 +48,9 @@ fn write_seeds() -> Result<(), String> {
             let exponent = u8::try_from(image.size.ilog2() - 17).map_err(|error| error.to_string())?;
             let header = &front[unit..unit + 92];
             let array = &front[2 * unit..2 * unit + 1024];
-            put("gpt", &recorded.name, &[&[flags, exponent], header, array].concat())?;
+            let seed = [&[flags, exponent], header, array].concat();
+            put("gpt", &recorded.name, &seed)?;
+            put("plan", &recorded.name, &[&[BESIDE_GPT], &BESIDE[..], &seed].concat())?;
         } else {
             let mut seed = vec![flags];
             let sectors = recorded.blocks.iter().map(|block| block.offset / recorded.sector_size);
@@ -48,6 +63,7 @@ fn write_seeds() -> Result<(), String> {
                 }
             }
             put("mbr", &recorded.name, &seed)?;
+            put("plan", &recorded.name, &[&[BESIDE_MBR], &BESIDE[..], &seed].concat())?;
         }
     }
     let sizes = [

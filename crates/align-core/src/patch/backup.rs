@@ -203,9 +203,18 @@ impl Backup {
         }
         let mut bytes = Vec::new();
         file.take(MAX_LEN).read_to_end(&mut bytes).map_err(failed)?;
+        Self::parse(path, &bytes)
+    }
+
+    /// The backup that `path` holds, from its bytes.
+    ///
+    /// # Errors
+    /// When it is no backup, or its checksum is wrong.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, BackupError> {
+        let damaged = |reason: String| BackupError::Damaged { path: path.to_owned(), reason };
         let not_ours = || damaged("is not a backup file of alignck, or of a newer one".into());
-        let stage = stage(&bytes).ok_or_else(not_ours)?;
-        let text = std::str::from_utf8(&bytes).map_err(|_| not_ours())?;
+        let stage = stage(bytes).ok_or_else(not_ours)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| not_ours())?;
         let mut lines = text.lines().skip(2);
         let crc = lines.next().and_then(|line| line.strip_prefix("crc32 ")).ok_or_else(not_ours)?;
         let body = lines.next().unwrap_or_default();

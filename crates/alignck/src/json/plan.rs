@@ -131,7 +131,7 @@ impl PlanDocument {
     ///
     /// # Errors
     /// When a value makes no sense; the text names it.
-    pub(crate) fn into_layout(self) -> Result<(Layout, Option<Fingerprint>), String> {
+    pub fn into_layout(self) -> Result<(Layout, Option<Fingerprint>), String> {
         if self.format != FORMAT || self.version != VERSION {
             return Err(format!(
                 "it is '{}' version {}, not '{FORMAT}' version {VERSION}",
