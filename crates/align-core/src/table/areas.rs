@@ -29,7 +29,7 @@ impl Table {
 
 impl Gpt {
     /// Where the primary copy lies, in bytes; of a bad one only the header's sector.
-    fn primary_areas(&self) -> Vec<Range<u64>> {
+    pub(crate) fn primary_areas(&self) -> Vec<Range<u64>> {
         match &self.primary {
             Ok(header) => header.areas(),
             Err(_) => self.sector(PRIMARY_LBA),
@@ -37,7 +37,7 @@ impl Gpt {
     }
 
     /// Where the backup lies, in bytes; of a bad one only the sector in which its header should be.
-    fn backup_areas(&self) -> Vec<Range<u64>> {
+    pub(crate) fn backup_areas(&self) -> Vec<Range<u64>> {
         match (&self.backup, self.last_lba) {
             (Ok(header), _) => header.areas(),
             (Err(_), Some(last)) => self.sector(last),
