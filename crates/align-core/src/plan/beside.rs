@@ -268,9 +268,11 @@ fn free(table: &Table, last: Option<&Chain>, space: &Space) -> Vec<Free> {
     {
         let start = container.start_position(unit);
         let is_empty = matches!(chain.ebrs.as_slice(), [only] if only.logicals().next().is_none() && only.link().is_none());
-        // Its one EBR is for one partition; there is more than one stretch only where something lies across it.
-        let (place, most) =
-            if is_empty { (Place::EmptyContainer { ebr: start }, 1) } else { (Place::Container, usize::MAX) };
+        // Its one EBR is for one partition, if nothing lies over it.
+        let (place, most) = match (is_empty, holding().any(|partition| partition.covers(container.first))) {
+            (false, _) => (Place::Container, usize::MAX),
+            (true, covered) => (Place::EmptyContainer { ebr: start }, usize::from(!covered)),
+        };
         let inside = holding().map(bytes).chain(of_table(table)).collect();
         let inside = gaps(start..container.end_position(unit).min(space.end), inside);
         free.extend(inside.into_iter().take(most).map(|bytes| Free { bytes, place }));
