@@ -69,8 +69,8 @@ impl Request {
     }
 
     /// Lays the partitions out in the free space of a table that stays as it is, containers included. Each takes the
-    /// first stretch in which it fits; the rest takes the largest, and a percentage is of the largest. Numbers that are
-    /// given stay: new logical partitions come at the end of the chain.
+    /// first stretch in which it fits; the rest takes the largest, and a percentage is of what the largest has room
+    /// for. Numbers that are given stay: new logical partitions come at the end of the last chain.
     ///
     /// # Errors
     /// When something that was asked for is not possible; the error names it with its numbers.
