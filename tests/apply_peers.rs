@@ -239,7 +239,10 @@ const BESIDE: &[Beside] = &[
     Beside {
         name: "a GPT of parted",
         make: |image| {
-            parted(image, "mklabel gpt mkpart esp fat32 1MiB 10MiB mkpart root ext4 20MiB 30MiB set 1 esp on")
+            parted(
+                image,
+                "mklabel gpt mkpart esp fat32 1MiB 10MiB mkpart root ext4 20MiB 30MiB set 1 esp on",
+            );
         },
         request: "--size 8M --size rest,type=home",
     },
@@ -254,7 +257,7 @@ const BESIDE: &[Beside] = &[
             sfdisk_quietly(
                 image,
                 "label: dos\nN2: start=63, size=20000\nN4: start=40000, size=2000, type=82\n",
-            )
+            );
         },
         request: "--size 1M x4",
     },
@@ -274,7 +277,7 @@ const BESIDE: &[Beside] = &[
             sfdisk_quietly(
                 image,
                 "label: dos\n,4M\nstart=20480, size=40960, type=f\nstart=61440, size=2048\n",
-            )
+            );
         },
         request: "--size 1M x4",
     },
@@ -894,7 +897,7 @@ fn on_a_terminal_only_a_yes_writes() {
 // What was there before
 
 /// What filled a disk before it gets a table, as wipefs calls it; the MiB that it needs; and what makes it.
-const OLD_USES: &[(&str, u64, fn(&Path))] = &[
+const OLD_USES: &[OldUse] = &[
     ("ext4", 32, |image| drop(run("mkfs.ext4", &["-q", "-F", text(image)], ""))),
     ("xfs", 320, |image| drop(run("mkfs.xfs", &["-q", "-f", text(image)], ""))),
     ("btrfs", 128, |image| drop(run("mkfs.btrfs", &["-q", "-f", text(image)], ""))),
@@ -910,6 +913,8 @@ const OLD_USES: &[(&str, u64, fn(&Path))] = &[
     ("dos", 32, |image| sfdisk_quietly(image, "label: dos\n,4M\n,,E\n,4M\n,4M\n")),
     ("gpt", 32, |image| sgdisk(image, "-n 1:0:+4M -n 2:0:0")),
 ];
+
+type OldUse = (&'static str, u64, fn(&Path));
 
 /// As much of the superblock of an md array as tells that it is one (`include/uapi/linux/raid/md_p.h`). Those of
 /// version 0.90 and 1.0 stand at the end; mdadm makes them only where the kernel has md.
@@ -1226,7 +1231,7 @@ impl Dump {
         for line in printed.lines() {
             match line.split_once(" : ") {
                 Some((node, values)) => {
-                    drop(dump.partitions.insert(number_of(node, disk), values.to_owned()))
+                    dump.partitions.insert(number_of(node, disk), values.to_owned());
                 }
                 None => dump.head.push(line.to_owned()),
             }
