@@ -22,6 +22,9 @@ _alignck() {
             alignck,check)
                 cmd="alignck__subcmd__check"
                 ;;
+            alignck,convert)
+                cmd="alignck__subcmd__convert"
+                ;;
             alignck,explain)
                 cmd="alignck__subcmd__explain"
                 ;;
@@ -42,6 +45,9 @@ _alignck() {
                 ;;
             alignck__subcmd__help,check)
                 cmd="alignck__subcmd__help__subcmd__check"
+                ;;
+            alignck__subcmd__help,convert)
+                cmd="alignck__subcmd__help__subcmd__convert"
                 ;;
             alignck__subcmd__help,explain)
                 cmd="alignck__subcmd__help__subcmd__explain"
@@ -65,7 +71,7 @@ _alignck() {
 
     case "${cmd}" in
         alignck)
-            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply resume undo explain help"
+            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply convert resume undo explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -162,6 +168,40 @@ _alignck() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        alignck__subcmd__convert)
+            opts="-y -n -t -h --to --force --yes --dry-run --backup --json --topology --physical-sector --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --backup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --topology)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --physical-sector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         alignck__subcmd__explain)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -177,7 +217,7 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help)
-            opts="check plan apply resume undo explain help"
+            opts="check plan apply convert resume undo explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -205,6 +245,20 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__convert)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -38,6 +38,7 @@ complete -c alignck -n "__fish_alignck_needs_command" -s V -l version -d 'Print 
 complete -c alignck -n "__fish_alignck_needs_command" -a "check" -d 'Say which partitions are misaligned, and why'
 complete -c alignck -n "__fish_alignck_needs_command" -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
 complete -c alignck -n "__fish_alignck_needs_command" -a "apply" -d 'Write a layout that was planned, after a backup and a question'
+complete -c alignck -n "__fish_alignck_needs_command" -a "convert" -d 'Rewrite a table for sectors of another size; every partition keeps its bytes'
 complete -c alignck -n "__fish_alignck_needs_command" -a "resume" -d 'Finish a write that was cut off'
 complete -c alignck -n "__fish_alignck_needs_command" -a "undo" -d 'Put back what a write replaced, byte for byte'
 complete -c alignck -n "__fish_alignck_needs_command" -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
@@ -79,6 +80,15 @@ complete -c alignck -n "__fish_alignck_using_subcommand apply" -s y -l yes -d 'D
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -s n -l dry-run -d 'Show what would be written, and write nothing'
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -l to -d 'The sector size that the table shall count in: 512 or 4096' -r
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -l force -d 'Convert it even for sectors that this device does not have'
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -s y -l yes -d 'Do not ask'
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -s n -l dry-run -d 'Show what would be written, and write nothing'
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -l json -d 'Print one JSON document, and nothing else, on standard output'
+complete -c alignck -n "__fish_alignck_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -s y -l yes -d 'Do not ask'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -s n -l dry-run -d 'Show what would be written, and write nothing'
@@ -91,10 +101,11 @@ complete -c alignck -n "__fish_alignck_using_subcommand undo" -s n -l dry-run -d
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "apply" -d 'Write a layout that was planned, after a backup and a question'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "resume" -d 'Finish a write that was cut off'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "undo" -d 'Put back what a write replaced, byte for byte'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply resume undo explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "apply" -d 'Write a layout that was planned, after a backup and a question'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "convert" -d 'Rewrite a table for sectors of another size; every partition keeps its bytes'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "resume" -d 'Finish a write that was cut off'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "undo" -d 'Put back what a write replaced, byte for byte'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

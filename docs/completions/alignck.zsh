@@ -108,6 +108,24 @@ _arguments "${_arguments_options[@]}" : \
 ':disk -- The whole disk or image to write it to:_files' \
 && ret=0
 ;;
+(convert)
+_arguments "${_arguments_options[@]}" : \
+'--to=[The sector size that the table shall count in\: 512 or 4096]:BYTES:_default' \
+'--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'--force[Convert it even for sectors that this device does not have]' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'(-y --yes)-n[Show what would be written, and write nothing]' \
+'(-y --yes)--dry-run[Show what would be written, and write nothing]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':disk -- The whole disk or image:_files' \
+&& ret=0
+;;
 (resume)
 _arguments "${_arguments_options[@]}" : \
 '--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
@@ -168,6 +186,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(convert)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (resume)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -199,6 +221,7 @@ _alignck_commands() {
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'apply:Write a layout that was planned, after a backup and a question' \
+'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
 'resume:Finish a write that was cut off' \
 'undo:Put back what a write replaced, byte for byte' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
@@ -216,6 +239,11 @@ _alignck__subcmd__check_commands() {
     local commands; commands=()
     _describe -t commands 'alignck check commands' commands "$@"
 }
+(( $+functions[_alignck__subcmd__convert_commands] )) ||
+_alignck__subcmd__convert_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck convert commands' commands "$@"
+}
 (( $+functions[_alignck__subcmd__explain_commands] )) ||
 _alignck__subcmd__explain_commands() {
     local commands; commands=()
@@ -227,6 +255,7 @@ _alignck__subcmd__help_commands() {
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'apply:Write a layout that was planned, after a backup and a question' \
+'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
 'resume:Finish a write that was cut off' \
 'undo:Put back what a write replaced, byte for byte' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
@@ -243,6 +272,11 @@ _alignck__subcmd__help__subcmd__apply_commands() {
 _alignck__subcmd__help__subcmd__check_commands() {
     local commands; commands=()
     _describe -t commands 'alignck help check commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__help__subcmd__convert_commands] )) ||
+_alignck__subcmd__help__subcmd__convert_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help convert commands' commands "$@"
 }
 (( $+functions[_alignck__subcmd__help__subcmd__explain_commands] )) ||
 _alignck__subcmd__help__subcmd__explain_commands() {

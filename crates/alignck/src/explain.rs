@@ -46,6 +46,7 @@ macro_rules! pages {
 
 pages! {
     UnfinishedWrite = "unfinished-write";
+    ContentOtherSectorSize = "content-other-sector-size";
     StartOffPhysical = "start-off-physical";
     StartOffOptimal = "start-off-optimal";
     StartOffMebibyte = "start-off-mebibyte";

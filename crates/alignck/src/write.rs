@@ -128,6 +128,7 @@ fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {
             let wishes = Wishes { options: options.clone(), wipe: *wipe, fingerprint };
             Ok(Proposal::of_layout(&disk, &layout, &wishes)?)
         }
+        WriteWhat::Convert { to, force } => Ok(Proposal::of_conversion(&disk, *to, options, *force)?),
         WriteWhat::Resume { from } => {
             let backup = backup(&disk, from.as_deref(), |backup, state| {
                 backup.stage == Stage::Writing && state == State::Torn
@@ -206,6 +207,7 @@ impl WriteWhat {
     fn word(&self) -> &'static str {
         match self {
             Self::Apply { .. } => "apply",
+            Self::Convert { .. } => "convert",
             Self::Resume { .. } => "resume",
             Self::Undo { .. } => "undo",
         }

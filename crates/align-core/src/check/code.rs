@@ -95,6 +95,8 @@ codes! {
     EndNotSeen = "end-not-seen", Info, Unknown;
     /// The table is written in another sector size than the device has.
     TableOtherSectorSize = "table-other-sector-size", Warning, Ok;
+    /// A file system is made for other sectors than the device has.
+    ContentOtherSectorSize = "content-other-sector-size", Warning, Ok;
     /// Several sector sizes have a valid GPT.
     TableSectorSizeAmbiguous = "table-sector-size-ambiguous", Error, Damaged;
     /// An image of an optical disc that is a disk too.

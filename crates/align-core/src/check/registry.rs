@@ -1,4 +1,4 @@
-use super::checks::{gpt, kernel, mbr, partitions, starts, table, topology, whole_disk};
+use super::checks::{contents, gpt, kernel, mbr, partitions, starts, table, topology, whole_disk};
 use super::{Finding, Subject};
 use crate::Error;
 
@@ -38,6 +38,11 @@ pub static REGISTRY: &[Check] = &[
         name: "whole-disk",
         about: "A disk that is used whole begins on the grid.",
         run: whole_disk::check,
+    },
+    Check {
+        name: "contents",
+        about: "File systems are made for the sectors of the device.",
+        run: contents::check,
     },
     Check { name: "kernel", about: "The kernel uses the partitions that the table has.", run: kernel::check },
 ];

@@ -89,9 +89,9 @@ fn append(
 /// A GPT of which both copies are whole, on the way to another.
 pub(super) struct GptEdit<'t> {
     gpt: &'t Gpt,
-    mbr: &'t Mbr,
-    primary: &'t GptHeader,
-    backup: &'t GptHeader,
+    pub(super) mbr: &'t Mbr,
+    pub(super) primary: &'t GptHeader,
+    pub(super) backup: &'t GptHeader,
     pub(super) array: Array,
 }
 

@@ -69,6 +69,45 @@ pub enum ComposeError {
         /// Which.
         number: u32,
     },
+    /// A partition that does not begin or end on a sector of the other size.
+    #[error(
+        "partition {number} {what} at byte {byte}, which is no multiple of {to}: a table in sectors of {to} bytes cannot \
+         describe it"
+    )]
+    NotWhole {
+        /// Which.
+        number: u32,
+        /// "begins" or "ends".
+        what: &'static str,
+        /// The byte.
+        byte: u128,
+        /// The other sector size.
+        to: u64,
+    },
+    /// An EBR that is on no sector of the other size.
+    #[error(
+        "the boot record (EBR) at byte {byte} is on no sector of {to} bytes: its chain cannot be followed there"
+    )]
+    RecordNotWhole {
+        /// Where it is.
+        byte: u128,
+        /// The other sector size.
+        to: u64,
+    },
+    /// A partition that lies where the table of the other sector size has to be.
+    #[error(
+        "partition {number} lies where a GPT in sectors of {to} bytes has its own place (bytes {start} to {end})"
+    )]
+    TableMeets {
+        /// Which.
+        number: u32,
+        /// The other sector size.
+        to: u64,
+        /// The first byte of the table's part.
+        start: u128,
+        /// One past its last byte.
+        end: u128,
+    },
     /// The table is in a state in which it cannot be edited.
     #[error("the partition table cannot be edited: {0}")]
     NotEditable(&'static str),

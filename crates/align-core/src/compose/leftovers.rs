@@ -165,7 +165,7 @@ pub(super) fn zero(draft: &mut Draft, range: Range<u64>) {
 }
 
 /// The parts of a range that the draft does not touch yet.
-fn uncovered(draft: &Draft, range: Range<u64>) -> Vec<Range<u64>> {
+pub(super) fn uncovered(draft: &Draft, range: Range<u64>) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut start = range.start;
     for touched in draft.ranges() {

@@ -1,7 +1,7 @@
 //! From a layout to the bytes of its table, in the order in which a disk may lose its power.
 //!
 //! [`fresh`] makes a new table, [`add`] puts partitions beside those that are there, [`place`] changes where they
-//! begin and end. What comes out is a [`Draft`]: the order of its steps is such that
+//! begin and end, [`convert`](fn@convert) writes the table for sectors of another size. What comes out is a [`Draft`]: the order of its steps is such that
 //! a reader finds the old table or the new one after each of them, as far as that is possible:
 //!
 //! - GPT: the backup, the primary, sector 0. While the primary is half written, the backup is whole.
@@ -17,6 +17,7 @@
 )]
 
 mod beside;
+mod convert;
 mod error;
 mod gpt;
 mod leftovers;
@@ -30,6 +31,7 @@ use crate::device::Reader;
 use crate::patch::Draft;
 use crate::plan::{Layout, TableKind};
 use crate::table::Table;
+use crate::units::SectorSize;
 
 /// The largest array of a GPT that is edited or saved: 8192 entries of 128 bytes.
 const MAX_ARRAY: u64 = 1 << 20;
@@ -69,6 +71,17 @@ pub fn add(layout: &Layout, table: &Table, reader: &Reader<'_>) -> Result<Draft,
 /// When there is no such partition, a number does not fit into the table, or the disk cannot be read.
 pub fn place(table: &Table, placements: &[Placement], reader: &Reader<'_>) -> Result<Draft, ComposeError> {
     let mut draft = place::draft(table, placements, reader)?;
+    leftovers::keep(&mut draft, table, reader)?;
+    Ok(draft)
+}
+
+/// The same partitions, each with the same bytes, in a table that counts in sectors of `to` bytes.
+///
+/// # Errors
+/// When a partition begins or ends inside such a sector, lies where the table has to be, or a number does not fit into
+/// the table; when the table is not whole, or the disk cannot be read.
+pub fn convert(table: &Table, to: SectorSize, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    let mut draft = convert::draft(table, to, reader)?;
     leftovers::keep(&mut draft, table, reader)?;
     Ok(draft)
 }

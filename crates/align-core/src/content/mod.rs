@@ -15,9 +15,11 @@
 use std::ops::Range;
 
 mod boot_sector;
+mod sector_size;
 mod signatures;
 
 pub use boot_sector::{BootSector, boot_sector};
+pub use sector_size::sector_size;
 pub use signatures::{FIXED_VHD_FOOTER, FRONT_LEN, at_end};
 
 /// Something that was recognised.

@@ -242,7 +242,8 @@ mod tests {
         let mut front = vec![0; FRONT_LEN];
         front[0x4000..0x4006].copy_from_slice(LUKS2_SECOND);
         assert_eq!(recognise(&front), None);
-        assert_eq!(all(&front).map(|trace| trace.range).collect::<Vec<_>>(), [0x4000..0x4006]);
+        let ranges: Vec<_> = all(&front).map(|trace| trace.range).collect();
+        assert_eq!(ranges.as_slice(), std::slice::from_ref(&(0x4000..0x4006)));
     }
 
     #[test]

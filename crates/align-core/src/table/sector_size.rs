@@ -62,7 +62,14 @@ pub(super) fn locate_gpt(reader: &Reader<'_>, logical: Option<SectorSize>) -> Lo
         found = others().filter(|size| has_backup(reader, *size)).collect();
     }
     match found.as_slice() {
-        [size] => Located { gpt: Gpt::read(reader, *size), basis: SectorSizeBasis::GptHeader },
+        [size] => {
+            let gpt = Gpt::read(reader, *size);
+            // A header alone is no copy: a table that is being written for another size may have its backup already.
+            let whole = |size| Some(Gpt::read(reader, size)).filter(|gpt| gpt.header().is_some());
+            let mut backups = others().filter(|other| other != size && has_backup(reader, *other));
+            let instead = if gpt.header().is_some() { None } else { backups.find_map(whole) };
+            Located { gpt: instead.unwrap_or(gpt), basis: SectorSizeBasis::GptHeader }
+        }
         [first, ..] => {
             let mut gpt = Gpt::read(reader, *first);
             gpt.entries.clear();

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::target::{self, Target};
 use super::{Action, BackupPlace, Proposal, WriteError};
 use crate::check::{self, Code, Report};
-use crate::device::linux::{self, Use, UseKind};
+use crate::device::linux::{self, SysDisk, Use, UseKind};
 use crate::device::{BlockDevice, Disk};
 use crate::patch::{Backup, BackupError, DiskIdentity, Folder, Patch, PatchError, Side, Stage};
 use crate::units::SectorSize;
@@ -96,7 +96,9 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
             (*backup, warnings)
         }
     };
-    if let Some(sys) = &target.sys {
+    // A table for other sectors than the device has is none to the kernel.
+    let reads = |sys: &&SysDisk| sys.reported().logical == Some(proposal.unit.bytes());
+    if let Some(sys) = target.sys.as_ref().filter(reads) {
         linux::rescan(target.device.file(), sys, &proposal.table);
     }
     drop(target);

@@ -38,7 +38,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
         }
     }
     if layout.kept.is_some() {
-        check_kept(path, &before)?;
+        check_editable(path, &before)?;
     }
     let mut layout = layout.clone().identified();
     if let Some(kept) = &mut layout.kept {
@@ -55,7 +55,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     }
     let patch = draft.against(device).map_err(|source| not_ours(path, source))?;
 
-    let rehearsal = Rehearsal::of(disk, &patch, options, layout.sector_size)?;
+    let rehearsal = Rehearsal::of(disk, &patch, &[], options, layout.sector_size)?;
     let outcome = rehearsal.play(path, &patch, Side::After, options)?;
     check_outcome(path, &layout, &table, &outcome)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, layout.sector_size, &patch);
@@ -135,12 +135,12 @@ fn check_policy(path: &Path, layout: &Layout) -> Result<(), WriteError> {
 }
 
 /// A table that stays must be whole.
-fn check_kept(path: &Path, before: &Report) -> Result<(), WriteError> {
+pub(super) fn check_editable(path: &Path, before: &Report) -> Result<(), WriteError> {
     let reason = match (before.table.label, before.table.health) {
-        (None | Some(Label::None), _) => "there is no partition table that could be kept",
+        (None | Some(Label::None), _) => "there is no partition table",
         (_, Health::Ok | Health::Stale) => return Ok(()),
         (_, Health::Unknown | Health::Repairable | Health::Damaged) => {
-            "its partition table is not whole, so nothing is added to it: see `alignck check`, and repair it first"
+            "its partition table is not whole, so nothing in it is changed: see `alignck check`, and repair it first"
         }
     };
     Err(WriteError::refused(path, reason))

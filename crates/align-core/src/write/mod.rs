@@ -25,6 +25,7 @@
 //! ```
 
 mod commit;
+mod convert;
 mod error;
 mod layout;
 mod past;
@@ -86,7 +87,7 @@ pub struct Proposal {
     pub warnings: Vec<String>,
     /// Who uses the disk, without being touched by this.
     pub uses: Vec<Use>,
-    /// Whether the table can be read after every step of the write, as the old one or the new one. Else a power cut
+    /// Whether the table can be read after every change of the write, as the old one or the new one. Else a power cut
     /// leaves a disk that has to be finished or taken back.
     pub always_readable: bool,
     /// The partitions as they will be.
@@ -127,6 +128,20 @@ impl Proposal {
     /// When it is not for this disk, the disk is in use where it would change, or the result would not be right.
     pub fn of_layout(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<Self, WriteError> {
         layout::propose(disk, layout, wishes)
+    }
+
+    /// Works out how the table is written for sectors of another size, every partition keeping its bytes. `force` does
+    /// it also on a device that does not have such sectors.
+    ///
+    /// # Errors
+    /// When a partition cannot be described in such sectors, the table is not whole, or the disk is in use.
+    pub fn of_conversion(
+        disk: &Disk,
+        to: SectorSize,
+        options: &Options,
+        force: bool,
+    ) -> Result<Self, WriteError> {
+        convert::propose(disk, to, options, force)
     }
 
     /// Works out how a finished write, or one that was cut off, is put back. `force` puts it back over what others

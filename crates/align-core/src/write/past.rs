@@ -112,7 +112,7 @@ fn propose(
         Side::After if matches!(action, Action::Recover { .. }) => backup.sector_size,
         _ => before.topology.logical,
     };
-    let rehearsal = Rehearsal::of(disk, &patch, options, unit)?;
+    let rehearsal = Rehearsal::of(disk, &patch, &[], options, unit)?;
     let outcome = rehearsal.play(path, &patch, side, options)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size, &patch);
     if !in_the_way.is_empty() {

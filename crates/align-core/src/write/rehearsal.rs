@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::path::Path;
 
 use super::WriteError;
@@ -22,15 +23,16 @@ pub(super) struct Rehearsal {
 pub(super) struct Outcome {
     pub(super) report: Report,
     pub(super) table: Table,
-    /// Whether after each step of the patch the old partitions can be read, or the new ones.
+    /// Whether after each change of the patch the old partitions can be read, or the new ones.
     pub(super) always_readable: bool,
 }
 
 impl Rehearsal {
-    /// Copies the head and the tail of the disk, and whatever the patch touches.
+    /// Copies the head and the tail of the disk, whatever the patch touches, and these ranges.
     pub(super) fn of(
         disk: &Disk,
         patch: &Patch,
+        also: &[Range<u64>],
         options: &Options,
         unit: SectorSize,
     ) -> Result<Self, WriteError> {
@@ -40,7 +42,8 @@ impl Rehearsal {
         let copy = MemoryDevice::new(size);
         let ends = [0..size.min(END_LEN), size.saturating_sub(END_LEN)..size];
         let touched = patch.changes().map(|change| change.offset..change.end());
-        for range in ends.into_iter().chain(touched) {
+        let also = also.iter().map(|range| range.start.min(size)..range.end.min(size));
+        for range in ends.into_iter().chain(touched).chain(also) {
             let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
             let mut bytes = vec![0; len];
             device.read_at(range.start, &mut bytes).map_err(|error| refused(error.to_string()))?;
@@ -70,8 +73,10 @@ impl Rehearsal {
             for change in step {
                 let bytes = if side == Side::After { &change.after } else { &change.before };
                 self.copy.write_at(change.offset, bytes).map_err(|error| refused(error.to_string()))?;
+                if !change.is_kept() {
+                    states.push(self.partitions());
+                }
             }
-            states.push(self.partitions());
         }
         let after = self.partitions();
         let always_readable = states.iter().all(|state| *state == before || *state == after);

@@ -8,13 +8,13 @@ mod plan;
 mod write;
 
 pub use plan::{AlignArg, OutputArg, PlanArgs, TableArg, Word};
-pub use write::{ApplyArgs, ResumeArgs, UndoArgs, WriteArgs};
+pub use write::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
 
 /// Is this disk partitioned right for its real physical sectors?
 ///
 /// Reads the partition table of disks and image files and says which partitions do not begin where the
 /// medium's physical sectors do, why, and what to do. Plans layouts that are right, writes them safely, and takes
-/// back what it wrote. Only apply, resume and undo write to a disk, and only after a question.
+/// back what it wrote. Only apply, convert, resume and undo write to a disk, and only after a question.
 #[derive(Debug, Parser)]
 #[command(
     name = "alignck",
@@ -58,6 +58,9 @@ pub enum Command {
     /// Write a layout that was planned, after a backup and a question
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Apply(ApplyArgs),
+    /// Rewrite a table for sectors of another size; every partition keeps its bytes
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Convert(ConvertArgs),
     /// Finish a write that was cut off
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Resume(ResumeArgs),

@@ -28,6 +28,30 @@ pub struct ApplyArgs {
     pub medium: MediumArgs,
 }
 
+/// Which table to rewrite, and for which sectors.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The whole disk or image
+    #[arg(value_name = "DISK")]
+    pub disk: PathBuf,
+
+    /// The sector size that the table shall count in: 512 or 4096
+    #[arg(long, value_name = "BYTES")]
+    pub to: String,
+
+    /// Convert it even for sectors that this device does not have
+    #[arg(long)]
+    pub force: bool,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub write: WriteArgs,
+
+    /// What the disk is taken for.
+    #[command(flatten)]
+    pub medium: MediumArgs,
+}
+
 /// What to finish.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {

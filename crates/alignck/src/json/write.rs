@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::DiskDocument;
 
-/// `alignck apply --json`, and the same of `resume` and `undo`.
+/// `alignck apply --json`, and the same of `convert`, `resume` and `undo`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WriteDocument {
@@ -19,8 +19,8 @@ pub struct WriteDocument {
     pub format: &'static str,
     /// 1; a higher number when a key changes its meaning.
     pub version: u32,
-    /// "apply", "resume" or "undo".
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["apply", "resume", "undo"])))]
+    /// "apply", "convert", "resume" or "undo".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["apply", "convert", "resume", "undo"])))]
     pub command: &'static str,
     /// The disk or image.
     pub path: String,

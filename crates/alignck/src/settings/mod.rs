@@ -66,6 +66,7 @@ impl TryFrom<Cli> for Action {
             },
             Some(Command::Plan(plan)) => PlanSettings::try_from(plan).map(Self::Plan),
             Some(Command::Apply(apply)) => WriteSettings::try_from(apply).map(Self::Write),
+            Some(Command::Convert(convert)) => WriteSettings::try_from(convert).map(Self::Write),
             Some(Command::Resume(resume)) => Ok(Self::Write(resume.into())),
             Some(Command::Undo(undo)) => Ok(Self::Write(undo.into())),
             Some(Command::Check(check)) => CheckSettings::try_from(check).map(Self::Check),

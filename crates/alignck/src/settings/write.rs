@@ -1,9 +1,11 @@
 use std::path::PathBuf;
 
 use align_core::check::Options;
+use align_core::units::SectorSize;
 
-use super::medium::{as_reported, medium};
-use crate::cli::{ApplyArgs, ResumeArgs, UndoArgs, WriteArgs};
+use super::medium::{as_reported, bytes, medium};
+use super::usage;
+use crate::cli::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
 
 /// Something that is written to a disk.
 pub(crate) struct WriteSettings {
@@ -19,6 +21,8 @@ pub(crate) struct WriteSettings {
 pub(crate) enum WriteWhat {
     /// The plan in this file; `-` is standard input.
     Apply { plan: PathBuf, wipe: bool },
+    /// The table for sectors of this size.
+    Convert { to: SectorSize, force: bool },
     /// The write of this backup, or of the newest.
     Resume { from: Option<PathBuf> },
     /// What this backup holds, or the newest.
@@ -41,6 +45,22 @@ impl TryFrom<ApplyArgs> for WriteSettings {
 
     fn try_from(args: ApplyArgs) -> Result<Self, clap::Error> {
         let what = WriteWhat::Apply { plan: args.plan, wipe: args.wipe };
+        Ok(Self::new(args.disk, what, medium(args.medium)?, args.write))
+    }
+}
+
+impl TryFrom<ConvertArgs> for WriteSettings {
+    type Error = clap::Error;
+
+    fn try_from(args: ConvertArgs) -> Result<Self, clap::Error> {
+        let to = bytes(&args.to).ok().and_then(SectorSize::new);
+        let to = to.filter(|to| SectorSize::OF_TABLES.contains(to)).ok_or_else(|| {
+            usage(format!(
+                "--to {}: tables are written for sectors of 512 or 4096 bytes",
+                args.to.escape_debug()
+            ))
+        })?;
+        let what = WriteWhat::Convert { to, force: args.force };
         Ok(Self::new(args.disk, what, medium(args.medium)?, args.write))
     }
 }

@@ -1,5 +1,6 @@
 //! The checks themselves, one file for each entry of the registry.
 
+pub(super) mod contents;
 pub(super) mod gpt;
 pub(super) mod kernel;
 pub(super) mod mbr;

@@ -1,8 +1,8 @@
 use zerocopy::little_endian::U32;
 use zerocopy::{FromZeros, IntoBytes, TryFromBytes};
 
-use super::SECTOR_LEN;
 use super::raw::{RawEntry, RawSector};
+use super::{MbrEntry, SECTOR_LEN};
 use crate::units::Lba;
 
 /// The geometry in which addresses by cylinder, head and sector are written where nobody reads them any more.
@@ -79,6 +79,33 @@ impl Sector {
         raw.start = U32::new(start);
         raw.sectors = U32::new(sectors);
         Some(())
+    }
+
+    /// Lets an entry begin and end at other sectors, counted from another base. Addresses by cylinder are written anew
+    /// where they were those of the old ends in our geometry.
+    #[must_use]
+    pub(crate) fn move_entry(
+        &mut self,
+        slot: usize,
+        old: (Lba, Lba),
+        base: Lba,
+        new: (Lba, Lba),
+    ) -> Option<()> {
+        let raw = self.raw.entries.get_mut(slot)?;
+        let start = u32::try_from(new.0.number().checked_sub(base.number())?).ok()?;
+        raw.sectors = U32::new(u32::try_from(new.0.sectors_through(new.1)?).ok()?);
+        raw.start = U32::new(start);
+        for (address, old, new) in [(&mut raw.chs_first, old.0, new.0), (&mut raw.chs_last, old.1, new.1)] {
+            if *address == chs(old) {
+                *address = chs(new);
+            }
+        }
+        Some(())
+    }
+
+    /// The four entries as they are now.
+    pub(crate) fn entries(&self) -> [MbrEntry; 4] {
+        self.raw.entries()
     }
 
     /// Writes the entry that protects a GPT on a disk of so many sectors, with the bytes that the UEFI specification

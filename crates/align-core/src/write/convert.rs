@@ -1,0 +1,127 @@
+use std::path::Path;
+
+use super::layout::check_editable;
+use super::rehearsal::Rehearsal;
+use super::{Action, Proposal, WriteError, target};
+use crate::check::{self, Code, Health, Options, Report};
+use crate::compose;
+use crate::device::{Disk, Reader, Source};
+use crate::patch::{Draft, Patch, Side};
+use crate::table::{Partition, PartitionKind, Table};
+use crate::units::SectorSize;
+
+pub(super) fn propose(
+    disk: &Disk,
+    to: SectorSize,
+    options: &Options,
+    force: bool,
+) -> Result<Proposal, WriteError> {
+    let path = disk.path();
+    target::check_writable(disk)?;
+    let (before, table) = check::examine(disk, options)?;
+    if before.is_unfinished() {
+        return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
+    }
+    let refused = |reason: String| WriteError::refused(path, reason);
+    let (Some(device), Some(table)) = (disk.device(), table) else {
+        return Err(refused("cannot be read".into()));
+    };
+    check_editable(path, &before)?;
+    let done = table.sector_size == to;
+    if !done && !force {
+        check_device(disk, &before, &table, to)?;
+    }
+    let draft = match done {
+        true => Draft::new(),
+        false => compose::convert(&table, to, &Reader::new(device))
+            .map_err(|source| WriteError::compose(path, source))?,
+    };
+    let patch = draft.against(device).map_err(|source| WriteError::patch(path, source))?;
+    let fronts = fronts(&table);
+    let rehearsal = Rehearsal::of(disk, &patch, &fronts, options, to)?;
+    let outcome = rehearsal.play(path, &patch, Side::After, options)?;
+    if !done {
+        check_outcome(path, &table, &outcome.table, &outcome.report)?;
+    }
+    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, to, &patch);
+    if !patch.is_empty() && !in_the_way.is_empty() {
+        return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
+    }
+    let what = match done {
+        true => format!("its table counts in sectors of {to} bytes already"),
+        false => {
+            format!("the same partitions in a table for sectors of {to} bytes (now {})", table.sector_size)
+        }
+    };
+    Ok(Proposal {
+        what,
+        warnings: warnings(&outcome.report),
+        before,
+        after: outcome.report,
+        patch: if done { Patch::default() } else { patch },
+        contents: Vec::new(),
+        uses,
+        always_readable: outcome.always_readable,
+        table: outcome.table,
+        unit: to,
+        action: Action::Write { undoes: None },
+        options: options.in_sectors_of(disk, to),
+        path: path.to_owned(),
+    })
+}
+
+/// On a device that has other sectors, the partitions would be gone.
+fn check_device(disk: &Disk, before: &Report, table: &Table, to: SectorSize) -> Result<(), WriteError> {
+    let device = before.topology.logical;
+    if disk.source() != Source::Block || device == to {
+        return Ok(());
+    }
+    let path = disk.path();
+    let now =
+        if table.sector_size == device { "its table is right for it" } else { "its table is for yet others" };
+    Err(WriteError::refused(
+        path,
+        format!(
+            "this device has sectors of {device} bytes, and {now}: in a table for sectors of {to} its partitions would not \
+             be found here. Use --to {device}, or --force for a disk that goes where it has sectors of {to}"
+        ),
+    ))
+}
+
+/// The first bytes of the partitions, by which file systems tell the sector size that they are for.
+fn fronts(table: &Table) -> Vec<std::ops::Range<u64>> {
+    let holding = table.partitions.iter().filter(|partition| partition.kind != PartitionKind::Extended);
+    let starts = holding.filter_map(|partition| partition.first.checked_byte(table.sector_size));
+    starts.map(|start| start..start.saturating_add(SectorSize::B4096.bytes())).collect()
+}
+
+/// Every partition has its number and its bytes, and nothing is wrong with the table.
+fn check_outcome(path: &Path, old: &Table, new: &Table, report: &Report) -> Result<(), WriteError> {
+    let refused = |reason: String| Err(WriteError::refused(path, format!("tried on a copy, {reason}")));
+    if report.table.health != Health::Ok {
+        let finding = report.findings.iter().find(|finding| finding.code.health() != Health::Ok);
+        let finding = finding.map_or(report.table.health.word(), |finding| &finding.message);
+        return refused(format!("the new table would not be right: {finding}"));
+    }
+    let bytes = |partition: &Partition, unit| {
+        (partition.number, partition.start_position(unit), partition.end_position(unit))
+    };
+    let expected = old.partitions.iter().map(|partition| bytes(partition, old.sector_size));
+    let found = new.partitions.iter().map(|partition| bytes(partition, new.sector_size));
+    if expected.ne(found) {
+        return refused("the new table would not hold every partition where it is".into());
+    }
+    Ok(())
+}
+
+/// What inside the partitions will not work.
+fn warnings(after: &Report) -> Vec<String> {
+    let of_contents = after.findings.iter().filter(|finding| finding.code == Code::ContentOtherSectorSize);
+    let warning = |finding: &check::Finding| match finding.partition {
+        Some(number) => {
+            format!("partition {number} {}. {}", finding.message, finding.help.trim_end_matches('.'))
+        }
+        None => finding.message.clone(),
+    };
+    of_contents.map(warning).collect()
+}
