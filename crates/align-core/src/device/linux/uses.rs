@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use nix::sys::stat::{major, minor};
 
@@ -127,12 +128,33 @@ pub(crate) fn of_image(path: &Path, metadata: &Metadata) -> Vec<Use> {
     let same = |other: &Metadata| other.dev() == metadata.dev() && other.ino() == metadata.ino();
     let mut how = of_kind(UseKind::Loop, loops_on(same));
     how.extend(locks(metadata).into_iter().map(|by| (UseKind::Locked, format!("locked by {by}"))));
+    if how.is_empty() && is_range_locked(path) {
+        how.push((UseKind::Locked, "locked by another program".to_owned()));
+    }
     if how.is_empty() {
         let open = openers(&same, true).into_iter().map(|by| format!("open for writing in {by}"));
         how.extend(of_kind(UseKind::Open, open.collect()));
     }
     let node = path.display().to_string();
     how.into_iter().map(|(kind, how)| Use { node: node.clone(), partition: None, kind, how }).collect()
+}
+
+/// Whether somebody holds a lock on a part of the file. The list of all locks names files by the number of a device,
+/// which on some file systems (btrfs, overlayfs) is not the one that the file itself has.
+fn is_range_locked(path: &Path) -> bool {
+    let mut lock = libc::flock {
+        l_type: lock_type(libc::F_WRLCK),
+        l_whence: lock_type(libc::SEEK_SET),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    let asked = File::open(path).map(|file| fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock)));
+    matches!(asked, Ok(Ok(_))) && lock.l_type != lock_type(libc::F_UNLCK)
+}
+
+fn lock_type(constant: libc::c_int) -> libc::c_short {
+    libc::c_short::try_from(constant).unwrap_or_default()
 }
 
 fn of_kind(kind: UseKind, how: Vec<String>) -> Vec<(UseKind, String)> {
