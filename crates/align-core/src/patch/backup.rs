@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use nix::libc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
@@ -196,7 +197,7 @@ impl Backup {
     pub fn read(path: &Path) -> Result<Self, BackupError> {
         let failed = |source| BackupError::Read { path: path.to_owned(), source };
         let damaged = |reason: String| BackupError::Damaged { path: path.to_owned(), reason };
-        let file = File::open(path).map_err(failed)?;
+        let file = open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() || metadata.len() > MAX_LEN {
             return Err(damaged("is not a backup file of alignck".into()));
@@ -231,7 +232,7 @@ impl Backup {
     /// The stage of the backup at `path`, without reading all of it; `None` when it is none.
     pub(super) fn peek(path: &Path) -> Option<Stage> {
         let mut head = [0; PREAMBLE.len() + STAGE_LEN];
-        File::open(path).ok()?.read_exact(&mut head).ok()?;
+        open(path).ok()?.read_exact(&mut head).ok()?;
         stage(&head)
     }
 
@@ -274,6 +275,11 @@ impl Backup {
             steps: self.patch.steps.iter().map(|step| step.iter().map(change).collect()).collect(),
         }
     }
+}
+
+/// Of a pipe without a writer, too: its end is reached at once.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
 fn stage(head: &[u8]) -> Option<Stage> {
@@ -344,6 +350,15 @@ mod tests {
         saved.mark(Stage::Undone).unwrap();
         assert_eq!(Backup::read(&saved.path).unwrap().stage, Stage::Undone);
         assert!(saved.save().is_err(), "a backup is never overwritten");
+    }
+
+    #[test]
+    fn a_pipe_is_no_backup_and_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe.backup");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(Backup::peek(&path), None);
+        assert!(matches!(Backup::read(&path), Err(BackupError::Damaged { .. })));
     }
 
     #[test]
