@@ -1,4 +1,4 @@
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,10 @@ fn link(place: &BackupPlace, backup: &Backup, warnings: &mut Vec<String>) -> Opt
     let BackupPlace::File { known_in: Some(folder), .. } = place else { return None };
     let linked = fs::canonicalize(&backup.path).and_then(|file| {
         let link = folder.new_path(&backup.disk).map_err(io::Error::other)?;
-        symlink(file, &link).map(|()| link)
+        symlink(file, &link)?;
+        // After a power cut the link is what `check` finds the backup by.
+        File::open(folder.path()).and_then(|folder| folder.sync_all())?;
+        Ok(link)
     });
     match linked {
         Ok(link) => Some(link),
