@@ -13,7 +13,7 @@ use align_core::patch::Patch;
 use align_core::plan::{Align, Layout, Medium, PlanError, Request, TableKind};
 use align_core::table::{Partition, Table};
 use align_core::topology::{Reported, Topology};
-use align_core::units::{PhysicalSize, SectorSize, Size};
+use align_core::units::{Lba, PhysicalSize, SectorSize, Size};
 use align_core::write::{Proposal, Wishes, WriteError};
 use common::stream::Stream;
 use common::{Shared, config, invariants, layouts, requests};
@@ -551,6 +551,37 @@ mod beside {
             );
             prop_assert!(one_sector, "{almost}");
         }
+    }
+}
+
+/// What a plan is told before it is written.
+mod told {
+    use super::*;
+
+    #[test]
+    fn a_damaged_table_is_not_replaced_without_a_word() {
+        let mut image = fixtures::recorded::named("sfdisk-gpt").image();
+        let size = image.size;
+        let request = Request::new(TableKind::Gpt, [Size::Rest]);
+        let warnings = |image: Image| {
+            let scene = Scene::plain(image);
+            let layout = request.lay_out(&scene.medium()).unwrap();
+            Proposal::of_layout(&scene.disk, &layout, &Wishes::default()).unwrap().warnings.join("; ")
+        };
+        assert!(!warnings(image.clone()).contains("damaged"));
+        image.put(512, &[0; 512]).put(size - 512, &[0; 512]);
+        let told = warnings(image);
+        assert!(told.contains("the partition table that is there is damaged"), "{told}");
+    }
+
+    #[test]
+    fn no_partition_of_a_plan_begins_over_the_table() {
+        let scene = Scene::plain(Image::blank(64 << 20));
+        let mut layout =
+            Request::new(TableKind::Mbr, [Size::Bytes(8 << 20)]).lay_out(&scene.medium()).unwrap();
+        layout.partitions[0].first = Lba::ZERO;
+        let error = scene.write(&layout).unwrap_err().to_string();
+        assert!(error.contains("partition 1 of the plan begins at sector 0"), "{error}");
     }
 }
 

@@ -119,6 +119,15 @@ fn check_disk(disk: &Disk, layout: &Layout, before: &Report) -> Result<(), Write
 fn check_policy(path: &Path, layout: &Layout) -> Result<(), WriteError> {
     let Some(grid) = Grid::new(layout.physical.bytes(), layout.alignment_offset) else { return Ok(()) };
     for planned in &layout.partitions {
+        if planned.first == Lba::ZERO {
+            return Err(WriteError::refused(
+                path,
+                format!(
+                    "partition {} of the plan begins at sector 0, over the partition table",
+                    planned.number
+                ),
+            ));
+        }
         let past = grid.remainder(planned.first.position(layout.sector_size));
         if past != 0 && !planned.type_.is_exempt() {
             return Err(WriteError::refused(
@@ -225,6 +234,13 @@ fn warnings(
             return Err(WriteError::refused(&after.path, reason));
         }
         warnings.push(format!("{message}; that is what the plan was made for"));
+    }
+    if matches!(before.table.health, Health::Damaged | Health::Unknown) && layout.kept.is_none() {
+        warnings.push(
+            "the partition table that is there is damaged, so partitions that cannot be read may go too: `alignck \
+             check` says what is wrong with it"
+                .into(),
+        );
     }
     if let Some(content) = before.content
         && layout.kept.is_none()
