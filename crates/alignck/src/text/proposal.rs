@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 
 use align_core::check::{Health, Report};
+use align_core::patch::Folder;
 use align_core::table::Label;
 use align_core::units::ByteCount;
 use align_core::write::{KernelState, Proposal, Written};
@@ -92,6 +93,10 @@ impl Page {
                 format!("{path} is as it was before the write that was cut off.")
             }
             "undo" => format!("What was replaced is in {file}; `alignck undo {path} {file}` brings it back."),
+            // Where there is no state folder, nothing finds the backup by itself.
+            _ if Folder::of_user().is_none() => {
+                format!("What was replaced is in {file}; `alignck undo {path} {file}` puts it back.")
+            }
             _ => format!("What was replaced is in {file}; `alignck undo {path}` puts it back."),
         };
         for line in kernel.into_iter().chain([back]) {
@@ -117,8 +122,8 @@ impl Page {
             }
             (Some(Label::None), None) => "no partition table".to_owned(),
             (Some(label), _) => {
-                let id = report.table.id.as_deref().unwrap_or_default();
-                format!("{} {id}", label.word().to_uppercase())
+                let id = report.table.id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
+                format!("{}{id}", label.word().to_uppercase())
             }
         };
         let style = match report.table.health {
