@@ -179,3 +179,31 @@ fn names_on_a_disk_cannot_steer_the_terminal() {
     let output = common::alignck().arg(path).output().unwrap();
     assert!(!output.stdout.contains(&0x1b));
 }
+
+#[test]
+fn a_full_output_says_whether_the_disk_was_written() {
+    let folder = common::scratch();
+    let disk = common::file(folder.path(), "disk.img", &Image::blank(16 << 20));
+    let plan = folder.path().join("plan.json");
+    let planned = common::alignck().args(["plan", "--json", "--size", "4M"]).arg(&disk).output().unwrap();
+    fs::write(&plan, planned.stdout).unwrap();
+    let apply = |more: &[&str]| {
+        let mut command = common::alignck();
+        command
+            .arg("apply")
+            .arg(&plan)
+            .arg(&disk)
+            .args(["--yes", "--backup"])
+            .arg(folder.path().join("backup"));
+        command.args(more).stdout(File::options().write(true).open("/dev/full").unwrap()).output().unwrap()
+    };
+    let before = fs::read(&disk).unwrap();
+    let output = apply(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("nothing was written to the disk"), "{}", errors(&output));
+    assert_eq!(fs::read(&disk).unwrap(), before);
+    let output = apply(&["--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("the disk was written"), "{}", errors(&output));
+    assert_ne!(fs::read(&disk).unwrap(), before);
+}

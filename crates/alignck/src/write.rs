@@ -27,10 +27,23 @@ pub(crate) fn run(settings: &WriteSettings) -> Exit {
     let done = if settings.json { run_json(settings) } else { run_text(settings) };
     match done {
         Ok(exit) => exit,
-        // What was written is written; who reads the output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Failed,
         Err(error) => {
-            text::complain(&format!("the output cannot be written: {error}"));
+            text::complain(&format!(
+                "the output cannot be written ({error}); nothing was written to the disk"
+            ));
+            Exit::Failed
+        }
+    }
+}
+
+/// What was written is written, whether or not the output about it can be.
+fn told(exit: Exit, printed: &io::Result<()>) -> Exit {
+    match printed {
+        Ok(()) => exit,
+        // Who reads the output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
+        Err(error) => {
+            text::complain(&format!("the disk was written, but not the output about it: {error}"));
             Exit::Failed
         }
     }
@@ -56,9 +69,8 @@ fn run_text(settings: &WriteSettings) -> io::Result<Exit> {
     let committed = place(settings).and_then(|place| proposal.commit(&place).map_err(Failure::Write));
     match committed {
         Ok(written) => {
-            page.written(&mut out, settings.what.word(), &written)?;
-            out.flush()?;
-            Ok(exit_of(&written))
+            let printed = page.written(&mut out, settings.what.word(), &written).and_then(|()| out.flush());
+            Ok(told(exit_of(&written), &printed))
         }
         Err(failure) => Ok(failure.complain()),
     }
@@ -66,6 +78,7 @@ fn run_text(settings: &WriteSettings) -> io::Result<Exit> {
 
 fn run_json(settings: &WriteSettings) -> io::Result<Exit> {
     let command = settings.what.word();
+    let mut is_written = false;
     let (document, exit) = match propose(settings).and_then(|proposal| may_ask(settings).map(|()| proposal)) {
         Err(failure) => failure.document(WriteDocument::failed(command, &settings.disk)),
         Ok(proposal) => {
@@ -74,17 +87,22 @@ fn run_json(settings: &WriteSettings) -> io::Result<Exit> {
                 (Consent::DryRun, _) => (document, Exit::Good),
                 (_, Err(failure)) => failure.document(document),
                 (_, Ok(place)) => match proposal.commit(&place) {
-                    Ok(written) => (document.with_outcome(&written), exit_of(&written)),
+                    Ok(written) => {
+                        is_written = written.backup.is_some();
+                        (document.with_outcome(&written), exit_of(&written))
+                    }
                     Err(error) => Failure::Write(error).document(document),
                 },
             }
         }
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    write_indented(&mut out, &document, "")?;
-    writeln!(out)?;
-    out.flush()?;
-    Ok(exit)
+    let printed =
+        write_indented(&mut out, &document, "").and_then(|()| writeln!(out)).and_then(|()| out.flush());
+    if is_written || exit == Exit::Unfinished {
+        return Ok(told(exit, &printed));
+    }
+    printed.map(|()| exit)
 }
 
 fn exit_of(written: &Written) -> Exit {
