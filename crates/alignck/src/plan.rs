@@ -27,6 +27,8 @@ pub(crate) struct Target {
     fingerprint: Option<Fingerprint>,
     /// What is there now, where that shall stay.
     kept: Option<Table>,
+    /// Whether there is a table of which the partitions could not all be read.
+    pub(crate) is_damaged: bool,
 }
 
 /// Disks that are made to measure end on whole MiB.
@@ -60,14 +62,14 @@ fn make(settings: &PlanSettings) -> Result<(Target, Layout), String> {
     if settings.keep && matches!(settings.output, OutputArg::Sgdisk | OutputArg::Sfdisk | OutputArg::Parted) {
         return Err("--keep goes with --output table or json; `alignck apply` writes it".into());
     }
-    if scripts::cannot_say(settings.output, table) {
-        return Err("sgdisk makes only GPTs; use --output sfdisk or parted for an MBR".into());
-    }
     let layout = match &target.kept {
         Some(table) => request.lay_out_beside(table, &target.medium),
         None => request.lay_out(&target.medium),
     };
     let layout = layout.map_err(|error| format!("{}: {error}", target.name))?;
+    if let Some(reason) = scripts::cannot_say(settings.output, &layout) {
+        return Err(reason);
+    }
     Ok((target, layout))
 }
 
@@ -96,6 +98,9 @@ fn request(settings: &PlanSettings, table: TableKind) -> Result<Request, String>
 
 /// A disk or image that is there.
 fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
+    if path == Path::new("-") {
+        return Err(Error::unusable(path, "standard input is no disk that a plan could be for; name it"));
+    }
     let disk = Disk::open_on(&settings.host, path)?;
     if let Some(partition) = disk.given_partition() {
         let whole = disk.path().display();
@@ -130,6 +135,7 @@ fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
         },
         fingerprint,
         kept,
+        is_damaged: matches!(report.table.health, Health::Damaged | Health::Unknown),
     })
 }
 
@@ -161,7 +167,14 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     };
     if let Some(bytes) = settings.disk_size {
         let name = format!("a disk of {bytes} bytes");
-        return Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None, kept: None });
+        return Ok(Target {
+            name,
+            medium: medium(Some(bytes)),
+            table: None,
+            fingerprint: None,
+            kept: None,
+            is_damaged: false,
+        });
     }
     let open_ended = |wanted: &WantedText| matches!(wanted.size, Size::Rest | Size::MilliPercent(_));
     if settings.partitions.iter().any(open_ended) {
@@ -172,7 +185,14 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     let endless = medium(None);
     let layout = request(settings, table)?.lay_out(&endless).map_err(|error| format!("{name}: {error}"))?;
     let bytes = enough(&layout, endless.sector_size).ok_or("the partitions are too large for any disk")?;
-    Ok(Target { name, medium: medium(Some(bytes)), table: None, fingerprint: None, kept: None })
+    Ok(Target {
+        name,
+        medium: medium(Some(bytes)),
+        table: None,
+        fingerprint: None,
+        kept: None,
+        is_damaged: false,
+    })
 }
 
 /// The smallest whole MiB, and whole grain, on which the layout fits with the table's own copy at the end.

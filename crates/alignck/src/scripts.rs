@@ -11,9 +11,25 @@ use crate::cli::OutputArg;
 /// What stands for the disk where none was named.
 const NO_DISK: &str = "DISK";
 
-/// Whether the tool cannot make such a table.
-pub(crate) fn cannot_say(output: OutputArg, table: TableKind) -> bool {
-    output == OutputArg::Sgdisk && table == TableKind::Mbr
+/// Why the tool cannot make exactly this, if it cannot.
+pub(crate) fn cannot_say(output: OutputArg, layout: &Layout) -> Option<String> {
+    if output == OutputArg::Sgdisk && layout.table == TableKind::Mbr {
+        return Some("sgdisk makes only GPTs; use --output sfdisk or parted for an MBR".into());
+    }
+    let (tool, is_bad): (_, fn(char) -> bool) = match output {
+        OutputArg::Table | OutputArg::Json => return None,
+        // It cuts a name at the colon, and writes no second half of a pair of surrogates.
+        OutputArg::Sgdisk => ("sgdisk", |c| c == ':' || c.is_control() || c.len_utf16() > 1),
+        OutputArg::Sfdisk => ("sfdisk", is_bad_in_quotes),
+        OutputArg::Parted => ("parted", is_bad_in_quotes),
+    };
+    let names = layout.partitions.iter().filter_map(|planned| planned.name.as_ref());
+    let name = names.into_iter().find(|name| name.chars().any(is_bad))?;
+    Some(format!("{tool} cannot be given the name '{}'; `alignck apply` writes it", name.escape_debug()))
+}
+
+fn is_bad_in_quotes(c: char) -> bool {
+    matches!(c, '"' | '\\') || c.is_control() || c.len_utf16() > 1
 }
 
 /// A script for the standard input of sfdisk.
@@ -38,7 +54,7 @@ pub(crate) fn sfdisk(out: &mut dyn Write, layout: &Layout) -> io::Result<()> {
             code(planned)
         )?;
         if let Some(name) = &planned.name {
-            write!(out, ", name=\"{}\"", quoted(name))?;
+            write!(out, ", name=\"{name}\"")?;
         }
         writeln!(out)?;
     }
@@ -74,9 +90,7 @@ pub(crate) fn parted(out: &mut dyn Write, layout: &Layout, disk: Option<&Path>) 
     write!(out, "parted --script --align none {} \\\n  unit s mklabel {label}", disk_word(disk))?;
     for planned in &layout.partitions {
         let what = match (layout.table, planned.kind, &planned.name) {
-            (TableKind::Gpt, _, name) => {
-                shell(&format!("\"{}\"", name.as_deref().map(quoted).unwrap_or_default()))
-            }
+            (TableKind::Gpt, _, name) => shell(&format!("\"{}\"", name.as_deref().unwrap_or_default())),
             (TableKind::Mbr, kind, _) => kind.word().to_owned(),
         };
         write!(out, " \\\n  mkpart {what} {}s {}s", planned.first, planned.last)?;
@@ -120,11 +134,6 @@ fn code(planned: &Planned) -> String {
 
 fn disk_word(disk: Option<&Path>) -> String {
     disk.map_or(NO_DISK.to_owned(), |disk| shell(&disk.display().to_string()))
-}
-
-/// Within double quotes of a tool's own syntax.
-fn quoted(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\')).collect()
 }
 
 /// As one word of a shell.

@@ -131,11 +131,17 @@ fn ask(proposal: &Proposal) -> io::Result<bool> {
     write!(prompt, "Write this to {}? Type yes: ", proposal.before.path.display())?;
     prompt.flush()?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    if io::stdin().read_line(&mut answer)? == 0 {
+        // The end of input leaves the cursor behind the question.
+        writeln!(prompt)?;
+    }
     Ok(answer.trim().eq_ignore_ascii_case("yes"))
 }
 
 fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {
+    if settings.disk == Path::new("-") {
+        return Err(Failure::Message("standard input cannot be written; name a disk or an image".into()));
+    }
     let disk = Disk::open(&settings.disk).map_err(|error| Failure::Message(error.to_string()))?;
     let options = &settings.options;
     match &settings.what {
@@ -198,9 +204,9 @@ fn backup(
 fn read_plan(path: &Path) -> Result<PlanDocument, String> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
-        io::stdin().take(MAX_PLAN).read_to_string(&mut text)
+        io::stdin().take(MAX_PLAN + 1).read_to_string(&mut text)
     } else {
-        File::open(path).and_then(|file| file.take(MAX_PLAN).read_to_string(&mut text))
+        File::open(path).and_then(|file| file.take(MAX_PLAN + 1).read_to_string(&mut text))
     };
     read.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => {
@@ -208,6 +214,9 @@ fn read_plan(path: &Path) -> Result<PlanDocument, String> {
         }
         _ => format!("the plan cannot be read: {error}"),
     })?;
+    if text.len() as u64 > MAX_PLAN {
+        return Err(format!("the plan is larger than {} MiB, more than any table holds", MAX_PLAN >> 20));
+    }
     serde_json::from_str(&text)
         .map_err(|error| format!("this is no plan as `alignck plan --json` prints it: {error}"))
 }

@@ -1,4 +1,5 @@
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::device::ReadError;
 
@@ -42,6 +43,22 @@ pub enum ComposeError {
         number: u32,
         /// The kind of table, for people.
         table: &'static str,
+    },
+    /// A container or a logical partition where there are only primaries.
+    #[error("partition {number}: in {table} every partition is primary")]
+    Kind {
+        /// Which.
+        number: u32,
+        /// The kind of table, for people.
+        table: &'static str,
+    },
+    /// A unique GUID that is not unique, or all zero.
+    #[error("partition {number}: its GUID {id} is that of another partition, or none at all")]
+    NotUnique {
+        /// Which.
+        number: u32,
+        /// The GUID.
+        id: Uuid,
     },
     /// A name that does not fit.
     #[error("partition {number}: its name is longer than 36 UTF-16 units, the room that a GPT has for it")]

@@ -27,10 +27,14 @@ mod place;
 pub use error::ComposeError;
 pub use place::Placement;
 
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
 use crate::device::Reader;
 use crate::patch::Draft;
-use crate::plan::{Layout, TableKind};
-use crate::table::Table;
+use crate::plan::{Layout, TableId, TableKind};
+use crate::table::{PartitionKind, Table};
 use crate::units::SectorSize;
 
 /// The largest array of a GPT that is edited or saved: 8192 entries of 128 bytes.
@@ -42,6 +46,7 @@ const MAX_ARRAY: u64 = 1 << 20;
 /// # Errors
 /// When the layout cannot be written in such a table, or the disk cannot be read.
 pub fn fresh(layout: &Layout, old: &Table, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    check_ids(layout, &[])?;
     let mut draft = match layout.table {
         TableKind::Gpt => gpt::fresh(layout, old)?,
         TableKind::Mbr => mbr::fresh(layout, old)?,
@@ -56,6 +61,8 @@ pub fn fresh(layout: &Layout, old: &Table, reader: &Reader<'_>) -> Result<Draft,
 /// # Errors
 /// When there is no room in the table, or the disk cannot be read.
 pub fn add(layout: &Layout, table: &Table, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
+    let there: Vec<Uuid> = table.partitions.iter().filter_map(|partition| partition.id).collect();
+    check_ids(layout, &there)?;
     let mut draft = match layout.table {
         TableKind::Gpt => beside::gpt(layout, table, reader)?,
         TableKind::Mbr => beside::mbr(layout, table)?,
@@ -84,6 +91,23 @@ pub fn convert(table: &Table, to: SectorSize, reader: &Reader<'_>) -> Result<Dra
     let mut draft = convert::draft(table, to, reader)?;
     leftovers::keep(&mut draft, table, reader)?;
     Ok(draft)
+}
+
+/// Partitions are found by their GUIDs, so no two may have the same.
+fn check_ids(layout: &Layout, there: &[Uuid]) -> Result<(), ComposeError> {
+    let mut seen: BTreeSet<Uuid> = there.iter().copied().chain([Uuid::nil()]).collect();
+    for planned in layout.partitions.iter().filter(|_| layout.table == TableKind::Gpt) {
+        if planned.kind != PartitionKind::Primary {
+            return Err(ComposeError::Kind { number: planned.number, table: "a GPT" });
+        }
+        if let Some(id) = planned.id.filter(|id| !seen.insert(*id)) {
+            return Err(ComposeError::NotUnique { number: planned.number, id });
+        }
+    }
+    match layout.table_id {
+        Some(TableId::Gpt(id)) if id.is_nil() => Err(ComposeError::Identifier { table: "a GPT" }),
+        _ => Ok(()),
+    }
 }
 
 /// Clears what begins inside the partitions of the layout and is recognised, so that nobody takes it for theirs.

@@ -136,6 +136,8 @@ static ALL: &[Signature] = &[
     Signature::new(Kind::Optical, "UDF", 0x8001, b"BEA01"),
     Signature::new(Kind::OtherTable, "an Apple partition map", 512, b"PM\0\0")
         .when(|front| front.starts_with(b"ER")),
+    Signature::new(Kind::OtherTable, "a BSD disklabel", 64, b"\x57\x45\x56\x82")
+        .when(|front| front.get(64 + 132..64 + 136) == Some(b"\x57\x45\x56\x82")),
     Signature::new(Kind::OtherTable, "a BSD disklabel", 512, b"\x57\x45\x56\x82")
         .when(|front| front.get(512 + 132..512 + 136) == Some(b"\x57\x45\x56\x82")),
     Signature::new(Kind::OtherTable, "an SGI disk label", 0, b"\x0B\xE5\xA9\x41"),

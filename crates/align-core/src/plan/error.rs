@@ -73,7 +73,7 @@ pub enum PlanError {
         bytes: u64,
     },
     /// There is not even room for the table.
-    #[error("the disk of {bytes} bytes is too small for a {table} and a partition")]
+    #[error("the disk of {bytes} bytes is too small for a partition and its table ({table})")]
     DiskTooSmall {
         /// The size of the disk.
         bytes: u128,

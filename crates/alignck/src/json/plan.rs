@@ -161,19 +161,30 @@ impl PlanDocument {
             };
             found.ok_or(format!("table_id '{}' is no identifier of such a table", quotable(id)))
         });
+        let align = match &*policy.align {
+            OPTIMAL => Align::Optimal,
+            MINIMAL => Align::Minimal,
+            other => {
+                return Err(format!("policy.align '{}' is neither {OPTIMAL} nor {MINIMAL}", quotable(other)));
+            }
+        };
         let mut layout = Layout {
             table,
             sector_size,
             disk_sectors: self.disk_sectors,
             grain: Grain { bytes: policy.grain, reason: GrainReason::Given, small_disk: false },
             alignment_offset: policy.alignment_offset,
-            align: if policy.align == MINIMAL { Align::Minimal } else { Align::Optimal },
+            align,
             physical,
             optimal_grid: policy.optimal_grid,
             first_usable: Lba::ZERO,
             table_id: table_id.transpose()?,
             kept: self.keep_existing.then(Vec::new),
-            partitions: self.partitions.iter().map(planned).collect::<Result<_, _>>()?,
+            partitions: self
+                .partitions
+                .iter()
+                .map(|document| planned(document, table))
+                .collect::<Result<_, _>>()?,
         };
         layout.place_records();
         layout.first_usable = layout.usual_first_usable();
@@ -208,7 +219,7 @@ impl From<&Planned> for PlannedDocument {
     }
 }
 
-fn planned(document: &PlannedDocument) -> Result<Planned, String> {
+fn planned(document: &PlannedDocument, table: TableKind) -> Result<Planned, String> {
     let number = document.number;
     let bad = |reason: String| format!("partition {number}: {reason}");
     let kinds = [PartitionKind::Primary, PartitionKind::Extended, PartitionKind::Logical];
@@ -216,6 +227,15 @@ fn planned(document: &PlannedDocument) -> Result<Planned, String> {
     let (first, last) = (Lba::new(document.start), Lba::new(document.end));
     if first.sectors_through(last) != Some(document.sectors) {
         return Err(bad(format!("from sector {first} to {last} are not {} sectors", document.sectors)));
+    }
+    if document.ebr.is_some() && kind != Some(PartitionKind::Logical) {
+        return Err(bad("only a logical partition has an ebr".into()));
+    }
+    if table == TableKind::Mbr && (document.name.is_some() || document.id.is_some()) {
+        return Err(bad("an MBR has neither names nor GUIDs; name and id have to be null".into()));
+    }
+    if document.name.as_ref().is_some_and(|name| name.contains('\0')) {
+        return Err(bad("its name holds a NUL, at which every reader stops".into()));
     }
     let type_ = document.type_code.as_deref().map_or(PartitionType::Unknown, PartitionType::from_code);
     if type_ == PartitionType::Unknown {

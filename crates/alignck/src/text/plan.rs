@@ -7,7 +7,7 @@ use align_core::units::{ByteCount, Lba, SectorSize, Size};
 
 use super::columns::{Column, print};
 use super::map::{self, Stretch};
-use super::{HEADING, INDENT, Page, count, plain};
+use super::{BAD, HEADING, INDENT, Page, count, plain};
 use crate::plan::Target;
 
 const COLUMNS: [Column; 7] = [
@@ -69,6 +69,11 @@ impl Page {
         let new = layout.partitions.iter().map(|new| stretch(new.number, new.kind, new.first, new.last));
         map::write(out, &there.chain(new).collect::<Vec<_>>(), size, self.width)?;
         writeln!(out)?;
+        if target.is_damaged {
+            let warning = "The table that is there is damaged, and may be the only way to what the disk holds: see `alignck \
+                           check` before this is written over it.";
+            writeln!(out, "{BAD}{}{BAD:#}", textwrap::fill(warning, self.options(INDENT, INDENT)))?;
+        }
         let note = match layout.kept {
             None => {
                 "Nothing was written. --json prints the plan for `alignck apply`; --output sfdisk, sgdisk or parted \
