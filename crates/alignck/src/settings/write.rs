@@ -54,7 +54,7 @@ impl TryFrom<ConvertArgs> for WriteSettings {
 
     fn try_from(args: ConvertArgs) -> Result<Self, clap::Error> {
         let to = bytes(&args.to).ok().and_then(SectorSize::new);
-        let to = to.filter(|to| SectorSize::OF_TABLES.contains(to)).ok_or_else(|| {
+        let to = to.filter(|to| [SectorSize::B512, SectorSize::B4096].contains(to)).ok_or_else(|| {
             usage(format!(
                 "--to {}: tables are written for sectors of 512 or 4096 bytes",
                 args.to.escape_debug()
