@@ -22,6 +22,8 @@ pub struct Options {
     /// Writes that were not seen to end, of any disk: where one of them left this disk half written, that is said
     /// first of all. See [`Folder::unfinished`](crate::patch::Folder::unfinished).
     pub unfinished: Arc<[Backup]>,
+    /// Look for file systems of another sector size also where nothing speaks for it: before a disk goes elsewhere.
+    pub look_inside: bool,
 }
 
 impl Options {
@@ -72,6 +74,7 @@ pub fn examine(disk: &Disk, options: &Options) -> Result<(Report, Option<Table>)
         table: table.as_ref(),
         partitions: &partitions,
         unit,
+        look_inside: options.look_inside,
     };
     // What is half written is not judged, and nothing else may be done before it is finished or taken back.
     if let Some(cut_off) = unfinished::find(disk, &options.unfinished) {

@@ -18,6 +18,8 @@ pub struct Subject<'a> {
     pub partitions: &'a [PartitionReport],
     /// The unit of the partitions' LBAs.
     pub unit: SectorSize,
+    /// Whether partitions are looked into also where nothing speaks for it.
+    pub look_inside: bool,
 }
 
 impl Subject<'_> {

@@ -8,6 +8,7 @@ use crate::compose;
 use crate::device::{Disk, Reader, Source};
 use crate::patch::{Draft, Patch, Side};
 use crate::table::{Partition, PartitionKind, Table};
+use crate::topology::Reported;
 use crate::units::SectorSize;
 
 pub(super) fn propose(
@@ -39,7 +40,10 @@ pub(super) fn propose(
     let patch = draft.against(device).map_err(|source| WriteError::patch(path, source))?;
     let fronts = fronts(&table);
     let rehearsal = Rehearsal::of(disk, &patch, &fronts, options, to)?;
-    let outcome = rehearsal.play(path, &patch, Side::After, options)?;
+    // What comes out is looked at as where it has such sectors: elsewhere an MBR would seem to be another.
+    let pretend = Reported { logical: Some(to.bytes()), ..options.pretend.clone() };
+    let after = Options { pretend, look_inside: true, ..options.clone() };
+    let outcome = rehearsal.play(path, &patch, Side::After, &after)?;
     if !done {
         check_outcome(path, &table, &outcome.table, &outcome.report)?;
     }
@@ -65,7 +69,7 @@ pub(super) fn propose(
         table: outcome.table,
         unit: to,
         action: Action::Write { undoes: None },
-        options: options.in_sectors_of(disk, to),
+        options: after,
         path: path.to_owned(),
     })
 }

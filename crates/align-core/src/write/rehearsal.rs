@@ -80,7 +80,12 @@ impl Rehearsal {
         }
         let after = self.partitions();
         let always_readable = states.iter().all(|state| *state == before || *state == after);
-        let options = Options { pretend: self.reported, physical: options.physical, ..Options::default() };
+        let options = Options {
+            pretend: self.reported,
+            physical: options.physical,
+            look_inside: options.look_inside,
+            ..Options::default()
+        };
         let disk = Disk::image(path, self.copy);
         let (report, table) = check::examine(&disk, &options)?;
         let table = table.ok_or_else(|| refused("the copy in memory cannot be read".into()))?;

@@ -7,14 +7,15 @@ use crate::units::SectorSize;
 /// As many partitions are looked into; each costs a read.
 const MAX_LOOKED_INTO: usize = 32;
 /// What tells the sector size of a file system stands in its first bytes.
-const FRONT_LEN: usize = 512;
+const FRONT_LEN: usize = 2048;
 
 /// File systems that hold a sector size can be used in that of the device. Looked at only where they may well not: on
-/// devices of larger sectors, and where the table itself is for others.
+/// devices of larger sectors, where the table itself is for others, and where it is asked for.
 pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
     let (Some(table), Some(reader)) = (subject.table, subject.reader) else { return Ok(Vec::new()) };
     let device = subject.topology.logical;
-    if device == SectorSize::B512 && table.sector_size_basis == SectorSizeBasis::Device {
+    let may_not = device != SectorSize::B512 || table.sector_size_basis != SectorSizeBasis::Device;
+    if !may_not && !subject.look_inside {
         return Ok(Vec::new());
     }
     let holding = subject.bare_partitions().filter(|partition| partition.kind != PartitionKind::Extended);
@@ -23,10 +24,12 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
         let front = reader.read(start, FRONT_LEN).ok()?;
         let size = content::sector_size(&front).filter(|size| *size != device.bytes())?;
         let name = content::recognise(&front)?.name;
-        // Linux mounts larger sectors on a device of smaller ones; of XFS that is all that counts.
-        if size > device.bytes() && name == "XFS" {
+        // Linux mounts larger sectors on a device of smaller ones; of its own file systems that is all that counts.
+        let is_ext = name.starts_with("ext");
+        if size > device.bytes() && (is_ext || name == "XFS") {
             return None;
         }
+        let made = if is_ext { "in blocks" } else { "made for sectors" };
         let help = if size < device.bytes() {
             "A file system in smaller sectors than the device has cannot be mounted: copy what it holds while the disk is \
              where it worked, make the file system anew here, and copy it back."
@@ -37,7 +40,7 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
         Some(Finding::partition(
             Code::ContentOtherSectorSize,
             partition.number,
-            format!("holds {name} made for sectors of {size} bytes, and the disk has sectors of {device}"),
+            format!("holds {name} {made} of {size} bytes, and the disk has sectors of {device}"),
             help,
         ))
     };
