@@ -103,9 +103,12 @@ pub enum ComposeError {
     },
     /// An EBR that is on no sector of the other size.
     #[error(
-        "the boot record (EBR) at byte {byte} is on no sector of {to} bytes: its chain cannot be followed there"
+        "partition {number}: its boot record (EBR) at byte {byte} is on no sector of {to} bytes, so its chain cannot be \
+         followed there"
     )]
     RecordNotWhole {
+        /// The partition that it describes; of one that describes none, its container.
+        number: u32,
         /// Where it is.
         byte: u128,
         /// The other sector size.
@@ -125,6 +128,9 @@ pub enum ComposeError {
         /// One past its last byte.
         end: u128,
     },
+    /// An entry that a hybrid MBR has beside the GPT cannot follow it.
+    #[error("in the hybrid MBR, {0}")]
+    Hybrid(Box<Self>),
     /// The table is in a state in which it cannot be edited.
     #[error("the partition table cannot be edited: {0}")]
     NotEditable(&'static str),

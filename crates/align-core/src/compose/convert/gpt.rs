@@ -1,13 +1,14 @@
 use std::ops::Range;
 
 use super::Scale;
+use super::mbr::number_in_front;
 use crate::compose::beside::GptEdit;
 use crate::compose::gpt::{Copy, copy};
 use crate::compose::{ComposeError, leftovers};
 use crate::device::Reader;
 use crate::patch::Draft;
 use crate::table::gpt::{GptHeader, Header, PRIMARY_LBA};
-use crate::table::mbr::{PROTECTIVE_TYPE, Sector};
+use crate::table::mbr::{MbrEntry, PROTECTIVE_TYPE, Sector};
 use crate::table::{Mbr, Partition, Table};
 use crate::units::{Lba, SectorSize};
 
@@ -50,7 +51,7 @@ pub(super) fn draft(table: &Table, scale: Scale, reader: &Reader<'_>) -> Result<
     };
     let primary = made(edit.primary, PRIMARY_LBA, places.last, places.primary_array)?;
     let backup = made(edit.backup, places.last, PRIMARY_LBA, places.backup_array)?;
-    let front = front(edit.mbr, scale, places.last)?;
+    let front = front(edit.mbr, scale, reader.size().unwrap_or(0), places.last)?;
     Ok(in_order(table, [primary, backup], front, &edit))
 }
 
@@ -95,15 +96,21 @@ fn places(table: &Table, edit: &GptEdit<'_>, scale: Scale, size: u64) -> Result<
         bytes(places.primary_array, array),
         bytes(places.backup_array, array.saturating_add(1)),
     ];
+    let meets = |number, held: &Range<u128>| {
+        let area = taken.iter().find(|area| held.start < area.end && area.start < held.end)?;
+        Some(ComposeError::TableMeets { number, to: scale.to.bytes(), start: area.start, end: area.end })
+    };
     for partition in &table.partitions {
         let held = partition.start_position(scale.from)..partition.end_position(scale.from);
-        if let Some(area) = taken.iter().find(|area| held.start < area.end && area.start < held.end) {
-            return Err(ComposeError::TableMeets {
-                number: partition.number,
-                to: scale.to.bytes(),
-                start: area.start,
-                end: area.end,
-            });
+        meets(partition.number, &held).map_or(Ok(()), Err)?;
+    }
+    // An entry of a hybrid that lies over the table as it is, such as one for the whole disk, holds nothing there.
+    let old = table.areas();
+    for (number, entry) in edit.mbr.ordinary() {
+        let behind = entry.last().checked_add(1).unwrap_or(entry.last());
+        let held = entry.first().position(scale.from)..behind.position(scale.from);
+        if old.iter().all(|area| held.end <= area.start.into() || u128::from(area.end) <= held.start) {
+            meets(number, &held).map_or(Ok(()), |source| Err(in_hybrid(source)))?;
         }
     }
     // Partitions that begin before what would be the first usable sector keep their place.
@@ -115,15 +122,41 @@ fn places(table: &Table, edit: &GptEdit<'_>, scale: Scale, size: u64) -> Result<
 }
 
 /// Sector 0 for the other sector size: the protective entry, and those of a hybrid.
-fn front(mbr: &Mbr, scale: Scale, last: Lba) -> Result<Vec<u8>, ComposeError> {
+fn front(mbr: &Mbr, scale: Scale, size: u64, last: Lba) -> Result<Vec<u8>, ComposeError> {
     let mut sector = Sector::of(mbr.sector());
+    let ours = |entry: &MbrEntry| entry.type_byte != PROTECTIVE_TYPE;
     super::mbr::scale_entries(&mut sector, scale, |slot, entry| {
-        (entry.type_byte != PROTECTIVE_TYPE).then_some((Lba::ZERO, slot.saturating_add(1)))
-    })?;
-    if mbr.protective().is_some_and(|entry| entry.sectors != u32::MAX) {
-        sector.resize_protective(last.number().saturating_add(1));
+        ours(entry).then_some((Lba::ZERO, number_in_front(slot)))
+    })
+    .map_err(in_hybrid)?;
+    // As many sectors as an entry covers that protects all behind sector 0.
+    let all = |last: Lba| u32::try_from(last.number()).unwrap_or(u32::MAX);
+    let old_all = all(Lba::new(size.div_euclid(scale.from.bytes()).saturating_sub(1)));
+    let is_hybrid = mbr.ordinary().next().is_some();
+    for (slot, entry) in mbr.entries().iter().enumerate().filter(|(_, entry)| !ours(entry)) {
+        let Some(behind) = entry.last().checked_add(1) else { continue };
+        let from_header = entry.first() == PRIMARY_LBA;
+        let range = if from_header && (entry.sectors == old_all || !is_hybrid && entry.sectors != u32::MAX) {
+            (PRIMARY_LBA, Lba::new(all(last).into()))
+        } else if entry.is_used() && entry.sectors != u32::MAX {
+            // Beside the entries of a hybrid it covers the rest.
+            let first = if from_header { PRIMARY_LBA } else { scale.up(entry.first()) };
+            let behind = scale.down(behind).min(last.checked_add(1).unwrap_or(last));
+            match behind.checked_sub(1).filter(|last| first <= *last) {
+                Some(last) => (first, last),
+                None => continue,
+            }
+        } else {
+            continue;
+        };
+        let moved = sector.move_entry(slot, (entry.first(), entry.last()), Lba::ZERO, range);
+        moved.ok_or(ComposeError::NotEditable("the protective entry of its MBR makes no sense"))?;
     }
     Ok(sector.bytes().to_vec())
+}
+
+fn in_hybrid(source: ComposeError) -> ComposeError {
+    ComposeError::Hybrid(Box::new(source))
 }
 
 /// The backup; then sector 0, without the old header in front of which nothing new would count; then the primary, its

@@ -1,7 +1,7 @@
 use super::Scale;
 use crate::compose::ComposeError;
 use crate::patch::Draft;
-use crate::table::mbr::{MbrEntry, Sector};
+use crate::table::mbr::{Chain, Ebr, MbrEntry, Sector};
 use crate::table::{PartitionKind, Table};
 use crate::units::Lba;
 
@@ -9,6 +9,9 @@ use crate::units::Lba;
 pub(super) fn draft(table: &Table, scale: Scale) -> Result<Draft, ComposeError> {
     let mbr = table.mbr.as_ref().ok_or(ComposeError::NotEditable("there is no MBR"))?;
     let mut draft = Draft::new();
+    // First, since chains count from the containers.
+    let mut front = Sector::of(mbr.sector());
+    scale_entries(&mut front, scale, |slot, _| Some((Lba::ZERO, number_in_front(slot))))?;
     for chain in &mbr.chains {
         if chain.fault.is_some() {
             return Err(ComposeError::NotEditable("its chain of boot records (EBRs) is broken"));
@@ -17,26 +20,45 @@ pub(super) fn draft(table: &Table, scale: Scale) -> Result<Draft, ComposeError> 
         for ebr in chain.ebrs.iter().rev() {
             let place = ebr.lba.checked_byte(table.sector_size).filter(|_| scale.lba(ebr.lba).is_some());
             let place = place.ok_or_else(|| ComposeError::RecordNotWhole {
+                number: number_of(table, chain, ebr),
                 byte: ebr.lba.position(scale.from),
                 to: scale.to.bytes(),
             })?;
             let mut sector = Sector::of(&ebr.sector);
-            scale_entries(&mut sector, scale, |_, entry| {
-                let base = if entry.is_extended() { container } else { ebr.lba };
-                let first = base.checked_add(entry.start.into())?;
-                let logical = |kind, lba| kind == PartitionKind::Logical && lba == first;
-                let partition =
-                    table.partitions.iter().find(|partition| logical(partition.kind, partition.first));
-                Some((base, partition.map_or(0, |partition| partition.number)))
+            let link_slot = sector.link_slot();
+            scale_entries(&mut sector, scale, |slot, entry| {
+                if entry.is_extended() {
+                    let next =
+                        chain.ebrs.iter().find(|next| ebr.link().is_some_and(|link| link.lba == next.lba));
+                    let number = next.map_or(chain.container, |next| number_of(table, chain, next));
+                    return (link_slot == Some(slot)).then_some((container, number));
+                }
+                // What is nobody's partition there may be garbage.
+                let logical = ebr.logicals().find(|logical| logical.slot == slot)?;
+                Some((ebr.lba, number_at(table, logical.first)?))
             })?;
             draft.write(place, sector.bytes().to_vec());
         }
     }
-    let mut front = Sector::of(mbr.sector());
-    scale_entries(&mut front, scale, |slot, _| Some((Lba::ZERO, slot.saturating_add(1))))?;
     draft.write(0, front.bytes().to_vec());
     draft.barrier();
     Ok(draft)
+}
+
+/// The partition that a record describes; of one that describes none, its container.
+fn number_of(table: &Table, chain: &Chain, ebr: &Ebr) -> u32 {
+    let number = ebr.logicals().next().and_then(|logical| number_at(table, logical.first));
+    number.unwrap_or(chain.container)
+}
+
+fn number_at(table: &Table, first: Lba) -> Option<u32> {
+    let logicals = table.partitions.iter().filter(|partition| partition.kind == PartitionKind::Logical);
+    logicals.into_iter().find(|partition| partition.first == first).map(|partition| partition.number)
+}
+
+/// The number of an entry of sector 0.
+pub(super) fn number_in_front(slot: usize) -> u32 {
+    u32::try_from(slot).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// Scales the used entries of a sector. `about` tells of an entry what its start counts from and which partition it is
@@ -44,10 +66,9 @@ pub(super) fn draft(table: &Table, scale: Scale) -> Result<Draft, ComposeError> 
 pub(super) fn scale_entries(
     sector: &mut Sector,
     scale: Scale,
-    about: impl Fn(u32, &MbrEntry) -> Option<(Lba, u32)>,
+    about: impl Fn(usize, &MbrEntry) -> Option<(Lba, u32)>,
 ) -> Result<(), ComposeError> {
-    let entries = sector.entries();
-    for ((slot, entry), index) in (0_u32..).zip(&entries).zip(0_usize..) {
+    for (slot, entry) in sector.entries().iter().enumerate() {
         let Some((base, number)) = about(slot, entry).filter(|_| entry.is_used()) else { continue };
         let out_of_range = || ComposeError::OutOfRange {
             number,
@@ -67,7 +88,7 @@ pub(super) fn scale_entries(
             _ => scale.range(number, first, last)?,
         };
         let new_base = scale.lba(base).ok_or_else(out_of_range)?;
-        sector.move_entry(index, (first, last), new_base, range).ok_or_else(out_of_range)?;
+        sector.move_entry(slot, (first, last), new_base, range).ok_or_else(out_of_range)?;
     }
     Ok(())
 }

@@ -47,6 +47,12 @@ impl Scale {
         Ok((new_first, new_behind.checked_sub(1).unwrap_or(new_first)))
     }
 
+    /// The sector that begins at or before the same byte.
+    fn down(self, lba: Lba) -> Lba {
+        let sectors = lba.position(self.from).div_euclid(self.to.bytes().into());
+        Lba::new(u64::try_from(sectors).unwrap_or(u64::MAX))
+    }
+
     /// The sector that begins at or after the same byte.
     fn up(self, lba: Lba) -> Lba {
         let sectors = lba.position(self.from).div_ceil(self.to.bytes().into());
