@@ -25,21 +25,37 @@ const LINUX: &str = "0FC63DAF-8483-4772-8E79-3D69D8477DE4";
 struct Scenario {
     name: &'static str,
     old: Image,
-    /// The sectors of the disk, which are those of the new table.
+    /// The sectors of the disk; `None` for an image, which reports none.
+    logical: Option<SectorSize>,
+    /// The sectors of the old table, if there is one.
+    from: SectorSize,
+    /// The sectors of the new table.
     unit: SectorSize,
-    request: Request,
-    beside: bool,
+    what: What,
     /// Whether a crash may leave neither the old table nor the new one.
     exposed: bool,
 }
 
+enum What {
+    Fresh(Request),
+    Beside(Request),
+    Conversion,
+}
+
 impl Scenario {
     fn fresh(name: &'static str, old: Image, unit: SectorSize, request: Request) -> Self {
-        Self { name, old, unit, request, beside: false, exposed: false }
+        let what = What::Fresh(request);
+        Self { name, old, logical: Some(unit), from: unit, unit, what, exposed: false }
     }
 
     fn beside(name: &'static str, old: Image, unit: SectorSize, request: Request) -> Self {
-        Self { beside: true, ..Self::fresh(name, old, unit, request) }
+        let what = What::Beside(request);
+        Self { name, old, logical: Some(unit), from: unit, unit, what, exposed: false }
+    }
+
+    /// The table in sectors of the other size, on a disk whose sectors are of this one.
+    fn conversion(name: &'static str, old: Image, from: SectorSize, logical: Option<SectorSize>) -> Self {
+        Self { name, old, logical, from, unit: other(from), what: What::Conversion, exposed: false }
     }
 
     fn exposed(self) -> Self {
@@ -47,19 +63,30 @@ impl Scenario {
     }
 
     fn options(&self) -> Options {
-        let pretend = Reported { logical: Some(self.unit.bytes()), ..Reported::default() };
+        let pretend = Reported { logical: self.logical.map(SectorSize::bytes), ..Reported::default() };
+        Options { pretend, ..Options::default() }
+    }
+
+    /// As whoever converts the table says which it is: an image with an MBR does not.
+    fn options_for_old(&self) -> Options {
+        let pretend = Reported { logical: Some(self.from.bytes()), ..Reported::default() };
         Options { pretend, ..Options::default() }
     }
 
     fn propose(&self, disk: &Disk) -> Proposal {
         let options = self.options();
         let medium = Proposal::medium(disk, &options).expect("a disk in memory can be looked at");
-        let layout = if self.beside {
-            let table = Table::read(&Reader::new(disk.device().expect("it was opened")), Some(self.unit))
-                .expect("it can be read");
-            self.request.lay_out_beside(&table, &medium)
-        } else {
-            self.request.lay_out(&medium)
+        let layout = match &self.what {
+            What::Fresh(request) => request.lay_out(&medium),
+            What::Beside(request) => {
+                let table = Table::read(&Reader::new(disk.device().expect("it was opened")), Some(self.unit))
+                    .expect("it can be read");
+                request.lay_out_beside(&table, &medium)
+            }
+            What::Conversion => {
+                return Proposal::of_conversion(disk, self.unit, &self.options_for_old(), false)
+                    .unwrap_or_else(|error| panic!("{}: {error}", self.name));
+            }
         };
         let layout = layout.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let wishes = Wishes { options, ..Wishes::default() };
@@ -74,12 +101,12 @@ impl Scenario {
         proposal.patch.write(&disk).expect("nothing fails");
         let (new, epochs) = (disk.bytes(), disk.epochs());
         assert_eq!(epochs.last(), Some(&Vec::new()), "{}: all was flushed", self.name);
-        let table = Table::read(&Reader::new(&Platter::new(&old)), Some(self.unit)).expect("it can be read");
+        let table = Table::read(&Reader::new(&Platter::new(&old)), Some(self.from)).expect("it can be read");
         let records = table.mbr.iter().flat_map(|mbr| &mbr.chains).flat_map(|chain| &chain.ebrs);
         let records = records.map(|ebr| ebr.lba.number() * table.sector_size.bytes());
         Play {
             switches: records.chain([0]).collect(),
-            views: [View::of(&old, self.unit), View::of(&new, self.unit)],
+            views: [View::of(&old, self.logical), View::of(&new, self.logical)],
             always_readable: proposal.always_readable,
             patch: proposal.patch,
             scenario: self,
@@ -99,8 +126,8 @@ struct View {
 }
 
 impl View {
-    fn of(bytes: &Bytes, unit: SectorSize) -> Self {
-        let table = Table::read(&Reader::new(&Platter::new(bytes)), Some(unit)).expect("it can be read");
+    fn of(bytes: &Bytes, logical: Option<SectorSize>) -> Self {
+        let table = Table::read(&Reader::new(&Platter::new(bytes)), logical).expect("it can be read");
         let unit = Some(table.sector_size).filter(|_| table.label != Label::None);
         Self { label: table.label, unit, partitions: table.partitions }
     }
@@ -122,7 +149,7 @@ struct Play<'s> {
 impl Play<'_> {
     /// Whether a reader finds the old table or the new one.
     fn reads(&self, bytes: &Bytes) -> bool {
-        self.views.contains(&View::of(bytes, self.scenario.unit))
+        self.views.contains(&View::of(bytes, self.scenario.logical))
     }
 
     fn assert_recovers(&self, bytes: &Bytes) {
@@ -140,7 +167,7 @@ impl Play<'_> {
         let reads = self.reads(&crash.bytes);
         if !reads {
             let may_be_torn = crash.torn.is_some_and(|sector| self.switches.contains(&sector));
-            let view = View::of(&crash.bytes, self.scenario.unit);
+            let view = View::of(&crash.bytes, self.scenario.logical);
             assert!(self.scenario.exposed || may_be_torn, "{name}: {:?}: {view:#?}", crash.torn);
             let state = self.patch.state(&Platter::new(&crash.bytes)).expect("it can be read");
             assert_eq!(state, State::Torn, "{name}");
@@ -149,13 +176,15 @@ impl Play<'_> {
         !reads
     }
 
-    fn boundaries(&self) -> Vec<Bytes> {
+    /// What is there after each of the changes.
+    fn stages(&self) -> Vec<Bytes> {
         let mut bytes = self.old.clone();
-        let steps = self.patch.steps.iter().map(|step| {
-            step.iter().for_each(|change| bytes.put(change.offset, &change.after));
+        let changes = self.patch.changes().filter(|change| !change.is_kept());
+        let stages = changes.map(|change| {
+            bytes.put(change.offset, &change.after);
             bytes.clone()
         });
-        steps.collect()
+        stages.collect()
     }
 }
 
@@ -164,8 +193,8 @@ fn assert_survives(scenario: &Scenario) {
     let play = scenario.play();
     let name = scenario.name;
     assert_ne!(play.views[0], play.views[1], "{name}: old and new can be told apart");
-    let readable = play.boundaries().iter().all(|bytes| play.reads(bytes));
-    assert_eq!(play.always_readable, readable, "{name}: what the proposal says of its steps");
+    let readable = play.stages().iter().all(|bytes| play.reads(bytes));
+    assert_eq!(play.always_readable, readable, "{name}: what the proposal says of its changes");
 
     let undo = Platter::new(&play.new);
     play.patch.reversed().write(&undo).expect("nothing fails");
@@ -189,6 +218,10 @@ fn assert_survives(scenario: &Scenario) {
 }
 
 // What disks hold.
+
+fn other(unit: SectorSize) -> SectorSize {
+    if unit == SectorSize::B512 { SectorSize::B4096 } else { SectorSize::B512 }
+}
 
 fn blank() -> Image {
     Image::blank(DISK)
@@ -410,7 +443,7 @@ fn gpts_on_disks_without_one(unit: SectorSize) -> Vec<Scenario> {
 
 fn gpts_over_others(unit: SectorSize) -> Vec<Scenario> {
     let make = |name, old| Scenario::fresh(name, old, unit, gpt_of(4));
-    let other = if unit == SectorSize::B512 { SectorSize::B4096 } else { SectorSize::B512 };
+    let other = other(unit);
     let (header, array) = (unit.bytes() + 60, 2 * unit.bytes() + 60);
     vec![
         make("GPT -> GPT", old_gpt(unit)),
@@ -452,7 +485,7 @@ fn gpts_with_more(unit: SectorSize) -> Vec<Scenario> {
 
 fn mbrs(unit: SectorSize) -> Vec<Scenario> {
     let make = |name, old, count| Scenario::fresh(name, old, unit, mbr_of([MIB].repeat(count)));
-    let other = if unit == SectorSize::B512 { SectorSize::B4096 } else { SectorSize::B512 };
+    let other = other(unit);
     vec![
         make("blank -> primaries", blank(), 3),
         make("blank -> chain", blank(), 6),
@@ -502,6 +535,60 @@ fn chains_in_place(unit: SectorSize) -> Vec<Scenario> {
     ]
 }
 
+/// The disk ends inside a sector of 4096 bytes.
+fn gpt_on_an_odd_disk(unit: SectorSize) -> Image {
+    let mut image = Image::blank(DISK + 3 * 512);
+    gpt::write(&mut image, &spec(unit));
+    image
+}
+
+fn short_gpt(unit: SectorSize, entries: u32) -> Image {
+    let mut image = blank();
+    gpt::write(&mut image, &GptSpec { entry_count: entries, ..spec(unit) });
+    image
+}
+
+/// The array lies where a sector of the other size begins, so it stays there.
+fn gpt_whose_array_stays(unit: SectorSize) -> Image {
+    let mut image = blank();
+    let primary_array = Some(40 * 4096 / unit.bytes());
+    gpt::write(&mut image, &GptSpec { primary_array, ..spec(unit) });
+    image
+}
+
+/// Lists a partition beside the protective entry.
+fn hybrid_gpt(unit: SectorSize) -> Image {
+    let mut image = old_gpt(unit);
+    let mib = (MIB / unit.bytes()) as u32;
+    let entry = [[0, 0, 0, 0, 0x83, 0, 0, 0], [0; 8]].concat();
+    image.put(462, &entry).put(462 + 8, &mib.to_le_bytes()).put(462 + 12, &(mib / 2).to_le_bytes());
+    image.put(446 + 12, &(mib - 1).to_le_bytes());
+    image
+}
+
+/// On an image, on a device with the sectors of the old table, and on one with those of the new.
+fn conversions(from: SectorSize) -> Vec<Scenario> {
+    let on = |logical: Option<SectorSize>| {
+        let make = |name, old| Scenario::conversion(name, old, from, logical);
+        vec![
+            make("GPT, converted", old_gpt(from)),
+            make("GPT on an odd disk, converted", gpt_on_an_odd_disk(from)),
+            make("GPT of 8 entries, converted", short_gpt(from, 8)),
+            make("GPT of 40 entries, converted", short_gpt(from, 40)),
+            make("GPT of 200 entries, converted", short_gpt(from, 200)),
+            make("GPT with a relocated array, converted", relocated_gpt(from)),
+            make("GPT with an array that stays, converted", gpt_whose_array_stays(from)),
+            make("GPT with a hybrid MBR, converted", hybrid_gpt(from)),
+            make("GPT on a disk that grew, converted", grown_gpt(from, 4 * MIB)),
+            make("GPT on a disk that grew a little, converted", grown_gpt(from, 8192)),
+            make("MBR, converted", two_primaries(from)),
+            make("empty chain, converted", mbr_with_chain(from, 0)),
+            make("chain, converted", mbr_with_chain(from, 3)).exposed(),
+        ]
+    };
+    [None, Some(from), Some(other(from))].into_iter().flat_map(on).collect()
+}
+
 /// The scenario's disk as a file, and a folder for backups beside it.
 struct Files {
     _folder: tempfile::TempDir,
@@ -539,8 +626,15 @@ fn of_all_units(scenarios: impl Fn(SectorSize) -> Vec<Scenario>) -> Vec<Scenario
 }
 
 fn all() -> Vec<Scenario> {
-    let groups =
-        [gpts_on_disks_without_one, gpts_over_others, gpts_with_more, mbrs, mbrs_with_more, chains_in_place];
+    let groups = [
+        gpts_on_disks_without_one,
+        gpts_over_others,
+        gpts_with_more,
+        mbrs,
+        mbrs_with_more,
+        chains_in_place,
+        conversions,
+    ];
     groups.into_iter().flat_map(of_all_units).collect()
 }
 
@@ -575,6 +669,11 @@ fn a_chain_in_the_place_of_another_is_one_the_other_or_unfinished() {
 }
 
 #[test]
+fn a_table_for_other_sectors_is_one_the_other_or_unfinished() {
+    of_all_units(conversions).iter().for_each(assert_survives);
+}
+
+#[test]
 fn what_was_written_and_undone_is_as_it_was_to_the_byte() {
     for scenario in all() {
         let files = Files::of(&Bytes::of(&scenario.old));
@@ -589,7 +688,8 @@ fn what_was_written_and_undone_is_as_it_was_to_the_byte() {
 
 #[test]
 fn an_unfinished_chain_is_reported_and_finished_or_taken_back() {
-    for scenario in of_all_units(chains_in_place) {
+    let converted = of_all_units(conversions).into_iter().filter(|scenario| scenario.exposed);
+    for scenario in of_all_units(chains_in_place).into_iter().chain(converted) {
         let play = scenario.play();
         let crashes = platter::cut_off(&play.old, &play.epochs);
         let lost: Vec<&Crash> = crashes.iter().filter(|crash| !play.reads(&crash.bytes)).collect();
@@ -647,7 +747,7 @@ fn a_disk_that_changed_since_the_plan_is_refused_and_not_written() {
 fn a_table_that_changed_between_proposal_and_commit_is_refused_and_leaves_no_backup() {
     for scenario in all().iter().filter(|scenario| scenario.unit == SectorSize::B512) {
         let old = Bytes::of(&scenario.old);
-        let table = Table::read(&Reader::new(&Platter::new(&old)), Some(scenario.unit)).unwrap();
+        let table = Table::read(&Reader::new(&Platter::new(&old)), Some(scenario.from)).unwrap();
         for area in table.areas() {
             let files = Files::of(&old);
             let proposal = scenario.propose(&files.disk());

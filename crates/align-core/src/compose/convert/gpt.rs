@@ -184,9 +184,13 @@ fn in_order(table: &Table, [primary, backup]: [Copy; 2], front: Vec<u8>, edit: &
     let mut draft = Draft::new();
     draft.write(backup.array.0, backup.array.1);
     draft.write(backup.header.0, backup.header.1);
+    // Where it ends behind the new backup, the old one would seem to be another at the same time.
+    for part in left(header(edit.backup)) {
+        leftovers::zero(&mut draft, part);
+    }
     draft.barrier();
     draft.write(0, front);
-    for part in left(header(edit.primary)).chain(left(header(edit.backup))) {
+    for part in left(header(edit.primary)) {
         leftovers::zero(&mut draft, part);
     }
     draft.barrier();
