@@ -86,6 +86,11 @@ fn places(table: &Table, edit: &GptEdit<'_>, scale: Scale, size: u64) -> Result<
         })
     };
     let mut places = compute().ok_or(too_small)?;
+    if places.primary_array.checked_add(array_sectors(scale.to)).is_none_or(|end| end > places.backup_array) {
+        return Err(ComposeError::NotEditable(
+            "in the other size its array of entries would meet the backup",
+        ));
+    }
     let bytes = |first: Lba, sectors: u64| {
         let start = first.position(scale.to);
         start..start.saturating_add(Lba::new(sectors).position(scale.to))
