@@ -87,9 +87,15 @@ fn what_writes_fits_its_schema_whatever_comes_of_it() {
         common::json(&output)
     };
     for (arguments, result, exit) in [
+        (vec!["convert", &disk, "--to", "4096", "--json", "--yes"], "failed", 2),
         (vec!["apply", &plan, &disk, "--json"], "failed", 2),
         (vec!["apply", &plan, &disk, "--json", "--dry-run"], "dry-run", 0),
         (vec!["apply", &plan, &disk, "--json", "--yes"], "written", 0),
+        (vec!["convert", &disk, "--to", "4096", "--json"], "failed", 2),
+        (vec!["convert", &disk, "--to", "4096", "--json", "--dry-run"], "dry-run", 0),
+        (vec!["convert", &disk, "--to", "4096", "--json", "--yes"], "written", 0),
+        (vec!["convert", &disk, "--to", "4096", "--json", "--yes"], "unchanged", 0),
+        (vec!["undo", &disk, "--json", "--yes"], "written", 0),
         (vec!["undo", &disk, "--json", "--yes"], "written", 0),
         (vec!["undo", &disk, "--json", "--yes"], "failed", 2),
         (vec!["resume", &disk, "--json", "--yes"], "failed", 2),
