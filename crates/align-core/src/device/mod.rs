@@ -22,6 +22,7 @@ use thiserror::Error;
 mod disk;
 mod fault;
 mod file;
+pub mod identify;
 pub mod linux;
 mod memory;
 mod reader;

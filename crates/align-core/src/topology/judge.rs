@@ -1,4 +1,4 @@
-use super::{Grid, Hint, Reported};
+use super::{Grid, Hint, Identified, Reported};
 use crate::units::{PhysicalSize, SectorSize};
 
 /// A 512/512 claim is believed only below this capacity in bytes: larger disks were hardly made with
@@ -12,6 +12,10 @@ const SLOWEST_ROTATION: u32 = 2;
 pub enum Basis {
     /// The device said so.
     Reported,
+    /// The drive itself said so, asked past the kernel.
+    Identified,
+    /// The model is known to have it, whatever it says.
+    KnownModel,
     /// Nothing credible was said; the safe value is used.
     Assumed,
     /// The user said so.
@@ -29,11 +33,26 @@ pub enum OffsetVerdict {
     Invalid(i64),
 }
 
+/// A value that the kernel and the drive itself tell differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// What it is: "physical sector size".
+    pub what: &'static str,
+    /// By the kernel, in bytes.
+    pub kernel: u64,
+    /// By the drive, in bytes.
+    pub drive: u64,
+    /// What is judged by, in bytes.
+    pub used: u64,
+}
+
 /// What partitions are judged by, beside what was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// As it came.
     pub reported: Reported,
+    /// What the drive said of itself.
+    pub identified: Identified,
     /// Logical sector size of the device.
     pub logical: SectorSize,
     /// Where the logical size comes from.
@@ -48,6 +67,8 @@ pub struct Topology {
     pub physical_invalid: Option<u64>,
     /// Bytes from the start of the disk to the first physical boundary.
     pub alignment_offset: u64,
+    /// Where the offset comes from.
+    pub offset_basis: Basis,
     /// What became of the reported offset.
     pub offset_verdict: OffsetVerdict,
     /// What the minimum I/O size is worth.
@@ -69,37 +90,82 @@ impl Topology {
         forced: Option<PhysicalSize>,
         table: Option<SectorSize>,
     ) -> Self {
+        Self::judge_identified(reported, &Identified::default(), capacity, forced, table)
+    }
+
+    /// As [`judge`](Self::judge), hearing what the drive says of itself too: of two physical sizes the larger one
+    /// counts, and the drive's offset where the kernel reports none.
+    pub fn judge_identified(
+        reported: &Reported,
+        identified: &Identified,
+        capacity: Option<u64>,
+        forced: Option<PhysicalSize>,
+        table: Option<SectorSize>,
+    ) -> Self {
         let said = reported.logical.and_then(SectorSize::new);
-        let logical = said.or(table).unwrap_or(SectorSize::B512);
-        let logical_basis = if said.is_some() { Basis::Reported } else { Basis::Assumed };
+        let by_drive = identified.logical.and_then(SectorSize::new);
+        // What an LBA counts is up to the kernel: a bridge may translate.
+        let logical = said.or(by_drive).or(table).unwrap_or(SectorSize::B512);
+        let logical_basis = match (said, by_drive) {
+            (Some(_), _) => Basis::Reported,
+            (None, Some(_)) => Basis::Identified,
+            (None, None) => Basis::Assumed,
+        };
         let logical_invalid = reported.logical.filter(|_| said.is_none());
 
-        let credible = reported
-            .physical
-            .and_then(PhysicalSize::new)
-            .filter(|physical| physical.bytes() >= logical.bytes());
+        let possible = |size: &PhysicalSize| size.bytes() >= logical.bytes();
+        let credible = reported.physical.and_then(PhysicalSize::new).filter(possible);
         let physical_invalid = reported.physical.filter(|_| credible.is_none());
+        let own = identified.physical.and_then(PhysicalSize::new).filter(possible);
+        let known = identified.known_physical.and_then(PhysicalSize::new).filter(possible);
         let claimed = credible.unwrap_or_else(|| logical.into());
-        let (physical, physical_basis) = match forced {
-            Some(forced) => (forced.max(logical.into()), Basis::Forced),
+        let (physical, physical_basis) = match (forced, own) {
+            (Some(forced), _) => (forced.max(logical.into()), Basis::Forced),
+            (None, Some(own)) if own >= claimed && own > PhysicalSize::B512 => (own, Basis::Identified),
             // Nothing was said: an image. Its table may be written in larger sectors than the usual ones.
-            None if said.is_none() && credible.is_none() => {
-                (claimed.max(PhysicalSize::B4096), Basis::Assumed)
+            (None, None) if said.is_none() && credible.is_none() => {
+                let (least, basis) = least(known, identified);
+                (claimed.max(least), basis)
             }
-            None if claimed > PhysicalSize::B512 => (claimed, Basis::Reported),
-            None if said.is_some() && credible.is_some() && believes_512(reported, capacity) => {
+            (None, _) if claimed > PhysicalSize::B512 => (claimed, Basis::Reported),
+            (None, Some(_)) if known.is_none() && believes_512(reported, identified, capacity) => {
+                (claimed, Basis::Identified)
+            }
+            (None, None)
+                if known.is_none()
+                    && said.is_some()
+                    && credible.is_some()
+                    && believes_512(reported, identified, capacity) =>
+            {
                 (claimed, Basis::Reported)
             }
-            None => (PhysicalSize::B4096, Basis::Assumed),
+            (None, _) => least(known, identified),
         };
 
-        let (alignment_offset, offset_verdict) = judge_offset(reported.alignment_offset, logical);
-        let minimum = Hint::minimum(reported.minimum_io, logical, physical);
-        let optimal = Hint::optimal(reported.optimal_io, logical, physical);
+        let (reported_offset, offset_verdict) = judge_offset(reported.alignment_offset, logical);
+        let own_offset = identified.alignment_offset.filter(|offset| offset.is_multiple_of(logical.bytes()));
+        let (alignment_offset, offset_basis) = match (reported.alignment_offset, own_offset) {
+            (Some(0) | None, Some(own)) => (own, Basis::Identified),
+            (Some(kernel), Some(own)) if i64::try_from(own) == Ok(kernel) => (own, Basis::Identified),
+            (Some(_), _) if offset_verdict == OffsetVerdict::Used => (reported_offset, Basis::Reported),
+            _ => (reported_offset, Basis::Assumed),
+        };
+        let minimum_io = match (reported.minimum_io, identified.write_granularity) {
+            (Some(kernel), Some(own)) => Some(kernel.max(own)),
+            (kernel, own) => kernel.or(own),
+        };
+        let minimum = Hint::minimum(minimum_io, logical, physical);
+        // The kernel drops some preferences for reasons of its own, and so it says nothing of those that are none.
+        let own_optimal = Hint::optimal(identified.optimal_io, logical, physical);
+        let optimal = match Hint::optimal(reported.optimal_io, logical, physical) {
+            Hint::Absent if own_optimal.credible().is_some() => own_optimal,
+            by_kernel => by_kernel,
+        };
         let beyond_physical = |value: &u64| *value > physical.bytes();
         let optimal_grid = optimal.credible().or(minimum.credible().filter(beyond_physical));
         Self {
             reported: reported.clone(),
+            identified: identified.clone(),
             logical,
             logical_basis,
             logical_invalid,
@@ -107,11 +173,33 @@ impl Topology {
             physical_basis,
             physical_invalid,
             alignment_offset,
+            offset_basis,
             offset_verdict,
             minimum,
             optimal,
             optimal_grid,
         }
+    }
+
+    /// What the kernel and the drive itself tell differently. Values that cannot be are no contradiction.
+    pub fn contradictions(&self) -> Vec<Contradiction> {
+        let (kernel, drive) = (&self.reported, &self.identified);
+        let size = |value: Option<u64>| value.and_then(PhysicalSize::new).map(PhysicalSize::bytes);
+        let kernel_offset = kernel
+            .alignment_offset
+            .filter(|_| self.offset_verdict == OffsetVerdict::Used)
+            .map(i64::unsigned_abs);
+        [
+            ("logical sector size", size(kernel.logical), size(drive.logical), self.logical.bytes()),
+            ("physical sector size", size(kernel.physical), size(drive.physical), self.physical.bytes()),
+            ("alignment offset", kernel_offset, drive.alignment_offset, self.alignment_offset),
+        ]
+        .into_iter()
+        .filter_map(|(what, kernel, drive, used)| {
+            Some(Contradiction { what, kernel: kernel?, drive: drive?, used })
+        })
+        .filter(|values| values.kernel != values.drive)
+        .collect()
     }
 
     /// The grid of the physical sector boundaries.
@@ -125,10 +213,22 @@ impl Topology {
     }
 }
 
+/// The physical size of what makes no claim that is believed. A model that is known has it, a drive that prefers
+/// whole blocks of 4096 bytes says as much; else it is assumed.
+fn least(known: Option<PhysicalSize>, identified: &Identified) -> (PhysicalSize, Basis) {
+    let prefers =
+        |granularity: u64| granularity > 0 && granularity.is_multiple_of(PhysicalSize::B4096.bytes());
+    match known {
+        Some(known) => (known, Basis::KnownModel),
+        None if identified.write_granularity.is_some_and(prefers) => (PhysicalSize::B4096, Basis::Identified),
+        None => (PhysicalSize::B4096, Basis::Assumed),
+    }
+}
+
 /// Whether a claim of 512-byte physical sectors is believed: a small disk that names its own rotation rate.
-fn believes_512(reported: &Reported, capacity: Option<u64>) -> bool {
+fn believes_512(reported: &Reported, identified: &Identified, capacity: Option<u64>) -> bool {
     let small = capacity.is_some_and(|capacity| capacity < LARGEST_BELIEVED_512);
-    let rotates = reported.rpm.is_some_and(|rpm| rpm >= SLOWEST_ROTATION);
+    let rotates = reported.rpm.or(identified.rpm).is_some_and(|rpm| rpm >= SLOWEST_ROTATION);
     small && rotates
 }
 
@@ -144,10 +244,12 @@ fn judge_offset(reported: Option<i64>, logical: SectorSize) -> (u64, OffsetVerdi
 }
 
 impl Basis {
-    /// The word used in documents: `reported`, `assumed`, `forced`.
+    /// The word used in documents: `reported`, `identified`, `known-model`, `assumed`, `forced`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Reported => "reported",
+            Self::Identified => "identified",
+            Self::KnownModel => "known-model",
             Self::Assumed => "assumed",
             Self::Forced => "forced",
         }

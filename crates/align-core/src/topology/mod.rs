@@ -3,6 +3,7 @@
 //! Devices lie about their sectors: bridges report placeholders as preferred sizes, drives claim 512-byte
 //! physical sectors for compatibility, virtual disks pass on defaults. [`Topology::judge`] keeps what was
 //! [`Reported`] beside what is believed, each value with its [`Basis`], and notes what it did not believe.
+//! [`Topology::judge_identified`] also hears what the drive said of itself ([`Identified`]).
 //!
 //! ```
 //! use align_core::topology::{Basis, Reported, Topology};
@@ -23,10 +24,12 @@
 
 mod grid;
 mod hint;
+mod identified;
 mod judge;
 mod reported;
 
 pub use grid::Grid;
 pub use hint::{Hint, Implausible};
-pub use judge::{Basis, OffsetVerdict, Topology};
+pub use identified::Identified;
+pub use judge::{Basis, Contradiction, OffsetVerdict, Topology};
 pub use reported::Reported;

@@ -26,7 +26,8 @@ fn off_physical(subject: &Subject<'_>, report: &PartitionReport) -> Finding {
     let topology = subject.topology;
     let grid = topology.physical_grid();
     let basis = match topology.physical_basis {
-        Basis::Reported => "",
+        Basis::Reported | Basis::Identified => "",
+        Basis::KnownModel => " (this model is known to have them, whatever it reports)",
         Basis::Assumed => " (the size is assumed)",
         Basis::Forced => " (the size is yours)",
     };
