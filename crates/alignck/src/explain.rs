@@ -59,6 +59,8 @@ pages! {
     AlignmentOffsetInvalid = "alignment-offset-invalid";
     ReadError = "read-error";
     KernelSourcesDisagree = "kernel-sources-disagree";
+    DriveAndKernelDisagree = "drive-and-kernel-disagree";
+    BetterLbaFormat = "better-lba-format";
     WholeDiskOffPhysical = "whole-disk-off-physical";
     KernelTableStale = "kernel-table-stale";
     TableNotRead = "table-not-read";

@@ -83,6 +83,10 @@ codes! {
     AlignmentOffsetInvalid = "alignment-offset-invalid", Warning, Ok;
     /// sysfs and the device itself tell different sizes.
     KernelSourcesDisagree = "kernel-sources-disagree", Warning, Ok;
+    /// The drive itself says something else about its sectors than the kernel.
+    DriveAndKernelDisagree = "drive-and-kernel-disagree", Warning, Ok;
+    /// The drive could be formatted to sectors that it calls better.
+    BetterLbaFormat = "better-lba-format", Info, Ok;
     /// A disk that is used whole begins off the physical grid.
     WholeDiskOffPhysical = "whole-disk-off-physical", Warning, Ok;
     /// The partitions that the kernel uses are not those of the table.

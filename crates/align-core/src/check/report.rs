@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use super::{Code, Finding, Verdict};
 use crate::content::Content;
 use crate::device::Source;
+use crate::device::identify::Identification;
 use crate::table::{Label, Partition};
 use crate::topology::Topology;
 use crate::units::SectorSize;
@@ -24,6 +25,8 @@ pub struct Report {
     pub status: Status,
     /// What was judged by.
     pub topology: Topology,
+    /// What the drive said of itself, and what it could not be asked.
+    pub identification: Identification,
     /// The table.
     pub table: TableReport,
     /// What the disk holds as a whole, where that was recognised.

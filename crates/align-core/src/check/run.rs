@@ -57,7 +57,8 @@ pub fn examine(disk: &Disk, options: &Options) -> Result<(Report, Option<Table>)
         None => None,
     };
     let in_use = table.as_ref().filter(|table| table.label != Label::None).map(|table| table.sector_size);
-    let topology = Topology::judge(&reported, disk.size(), options.physical, in_use);
+    let identified = disk.identification().facts.unless_said(&options.pretend);
+    let topology = Topology::judge_identified(&reported, &identified, disk.size(), options.physical, in_use);
     check_forced(disk, options.physical, &topology)?;
 
     let unit = in_use.unwrap_or(topology.logical);
@@ -210,6 +211,7 @@ fn report(
         size: disk.size(),
         status: status(table, &partitions),
         topology,
+        identification: disk.identification().clone(),
         table: TableReport {
             label: table.map(|table| table.label),
             sector_size: table.filter(|table| table.label != Label::None).map(|table| table.sector_size),

@@ -3,6 +3,7 @@ use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use super::identify::Identification;
 use super::linux::{DeviceFacts, Disagreement, Host, KernelView, SysDisk};
 use super::{BlockDevice, FileDevice, StreamDevice};
 use crate::Error;
@@ -81,6 +82,14 @@ impl Disk {
     /// A disk over any device, as an image of which nothing is reported.
     pub fn image(path: impl AsRef<Path>, device: impl BlockDevice + 'static) -> Self {
         Self::of(path.as_ref(), Source::Image, Box::new(device))
+    }
+
+    /// A disk in memory of which the same is reported as of `original`.
+    pub(crate) fn stand_in(original: &Self, device: impl BlockDevice + 'static) -> Self {
+        let (reported, identification) =
+            (original.facts.reported.clone(), original.facts.identification.clone());
+        let facts = DeviceFacts { reported, identification, disagreements: Vec::new() };
+        Self { facts, ..Self::image(&original.path, device) }
     }
 
     fn of(path: &Path, source: Source, device: Box<dyn BlockDevice>) -> Self {
@@ -170,6 +179,11 @@ impl Disk {
     /// The values of which sysfs and the device itself tell different things.
     pub fn disagreements(&self) -> &[Disagreement] {
         &self.facts.disagreements
+    }
+
+    /// What the drive says of itself; empty where it was not asked.
+    pub fn identification(&self) -> &Identification {
+        &self.facts.identification
     }
 
     /// The kernel's own list of the partitions, for a block device that sysfs knows.

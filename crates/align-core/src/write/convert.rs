@@ -39,11 +39,11 @@ pub(super) fn propose(
     };
     let patch = draft.against(device).map_err(|source| WriteError::patch(path, source))?;
     let fronts = fronts(&table);
-    let rehearsal = Rehearsal::of(disk, &patch, &fronts, options, to)?;
+    let rehearsal = Rehearsal::of(disk, &patch, &fronts, to)?;
     // What comes out is looked at as where it has such sectors: elsewhere an MBR would seem to be another.
     let pretend = Reported { logical: Some(to.bytes()), ..options.pretend.clone() };
     let after = Options { pretend, look_inside: true, ..options.clone() };
-    let outcome = rehearsal.play(path, &patch, Side::After, &after)?;
+    let outcome = rehearsal.play(disk, &patch, Side::After, &after)?;
     if !done {
         check_outcome(path, &table, &outcome.table, &outcome.report)?;
     }

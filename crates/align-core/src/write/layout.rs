@@ -55,8 +55,8 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     }
     let patch = draft.against(device).map_err(|source| not_ours(path, source))?;
 
-    let rehearsal = Rehearsal::of(disk, &patch, &[], options, layout.sector_size)?;
-    let outcome = rehearsal.play(path, &patch, Side::After, options)?;
+    let rehearsal = Rehearsal::of(disk, &patch, &[], layout.sector_size)?;
+    let outcome = rehearsal.play(disk, &patch, Side::After, options)?;
     check_outcome(path, &layout, &table, &outcome)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, layout.sector_size, &patch);
     if !in_the_way.is_empty() {

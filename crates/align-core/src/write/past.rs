@@ -112,8 +112,8 @@ fn propose(
         Side::After if matches!(action, Action::Recover { .. }) => backup.sector_size,
         _ => before.topology.logical,
     };
-    let rehearsal = Rehearsal::of(disk, &patch, &[], options, unit)?;
-    let outcome = rehearsal.play(path, &patch, side, options)?;
+    let rehearsal = Rehearsal::of(disk, &patch, &[], unit)?;
+    let outcome = rehearsal.play(disk, &patch, side, options)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size, &patch);
     if !in_the_way.is_empty() {
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });

@@ -1,5 +1,4 @@
 use std::ops::Range;
-use std::path::Path;
 
 use super::WriteError;
 use crate::check::{self, Options, Report};
@@ -15,7 +14,6 @@ const END_LEN: u64 = 1 << 20;
 /// A disk in memory that has the tables of a real one: a patch is tried on it first.
 pub(super) struct Rehearsal {
     copy: MemoryDevice,
-    reported: Reported,
     unit: SectorSize,
 }
 
@@ -33,7 +31,6 @@ impl Rehearsal {
         disk: &Disk,
         patch: &Patch,
         also: &[Range<u64>],
-        options: &Options,
         unit: SectorSize,
     ) -> Result<Self, WriteError> {
         let refused = |reason: String| WriteError::refused(disk.path(), reason);
@@ -49,20 +46,18 @@ impl Rehearsal {
             device.read_at(range.start, &mut bytes).map_err(|error| refused(error.to_string()))?;
             copy.write_at(range.start, &bytes).map_err(|error| refused(error.to_string()))?;
         }
-        let reported =
-            Reported { logical: Some(unit.bytes()), ..disk.reported().overridden_by(&options.pretend) };
-        Ok(Self { copy, reported, unit })
+        Ok(Self { copy, unit })
     }
 
     /// Plays the patch in steps, whatever is there, and reads what comes out.
     pub(super) fn play(
         self,
-        path: &Path,
+        original: &Disk,
         patch: &Patch,
         side: Side,
         options: &Options,
     ) -> Result<Outcome, WriteError> {
-        let refused = |reason: String| WriteError::refused(path, reason);
+        let refused = |reason: String| WriteError::refused(original.path(), reason);
         let before = self.partitions();
         let mut states = Vec::new();
         let mut steps: Vec<_> = patch.steps.iter().collect();
@@ -80,13 +75,14 @@ impl Rehearsal {
         }
         let after = self.partitions();
         let always_readable = states.iter().all(|state| *state == before || *state == after);
+        let pretend = Reported { logical: Some(self.unit.bytes()), ..options.pretend.clone() };
         let options = Options {
-            pretend: self.reported,
+            pretend,
             physical: options.physical,
             look_inside: options.look_inside,
             ..Options::default()
         };
-        let disk = Disk::image(path, self.copy);
+        let disk = Disk::stand_in(original, self.copy);
         let (report, table) = check::examine(&disk, &options)?;
         let table = table.ok_or_else(|| refused("the copy in memory cannot be read".into()))?;
         Ok(Outcome { report, table, always_readable })

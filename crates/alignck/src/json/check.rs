@@ -6,7 +6,8 @@ use std::path::Path;
 use align_core::Error;
 use align_core::check::{Finding, PartitionReport, Report};
 use align_core::device::Source;
-use align_core::topology::{OffsetVerdict, Reported, Topology};
+use align_core::device::identify::Identification;
+use align_core::topology::{Reported, Topology};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,14 +70,17 @@ pub struct TopologyDocument {
     pub reported: ReportedDocument,
     /// What partitions are judged by.
     pub effective: EffectiveDocument,
-    /// Why the physical size is judged by: "reported", "assumed" or "forced".
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed", "forced"])))]
+    /// What the drive said of itself, asked past the kernel; null where no drive was asked.
+    pub identified: Option<IdentifiedDocument>,
+    /// Why the physical size is judged by: "reported", "identified" (by the drive itself), "known-model" (that
+    /// misreports), "assumed" or "forced".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "identified", "known-model", "assumed", "forced"])))]
     pub physical_basis: &'static str,
     /// The same for the logical size.
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed"])))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "identified", "assumed"])))]
     pub logical_basis: &'static str,
     /// The same for the alignment offset.
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "assumed"])))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["reported", "identified", "assumed"])))]
     pub offset_basis: &'static str,
 }
 
@@ -98,6 +102,42 @@ pub struct ReportedDocument {
     pub rotational: Option<bool>,
     /// The rotation rate by the drive's own word.
     pub rpm: Option<u32>,
+}
+
+/// What a drive says of itself; sizes in bytes, null for what it does not say.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct IdentifiedDocument {
+    /// The model.
+    pub model: Option<String>,
+    /// Logical sector size.
+    pub logical: Option<u64>,
+    /// Physical sector size.
+    pub physical: Option<u64>,
+    /// From LBA 0 to the first physical boundary.
+    pub alignment_offset: Option<u64>,
+    /// The smallest write that it prefers.
+    pub write_granularity: Option<u64>,
+    /// The transfer that it prefers.
+    pub optimal_io: Option<u64>,
+    /// The rotation rate, 1 for a drive that does not rotate.
+    pub rpm: Option<u32>,
+    /// The physical sector size that the model is known to have, where it is known to misreport.
+    pub known_physical: Option<u64>,
+    /// The questions that it answered.
+    pub answered: Vec<String>,
+    /// The questions whose answers are missing or worth nothing.
+    pub unanswered: Vec<UnansweredDocument>,
+}
+
+/// A question to a drive without an answer.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct UnansweredDocument {
+    /// The question.
+    pub question: String,
+    /// Why there is no answer.
+    pub reason: String,
 }
 
 /// What partitions are judged by; sizes in bytes.
@@ -237,7 +277,10 @@ impl From<&Report> for DiskDocument {
             description: report.description.clone(),
             status: report.status.word(),
             size_bytes: report.size,
-            topology: (&report.topology).into(),
+            topology: TopologyDocument {
+                identified: (!report.identification.is_empty()).then(|| (&report.identification).into()),
+                ..(&report.topology).into()
+            },
             table: TableDocument {
                 label: report.table.label.map(align_core::table::Label::word),
                 sector_size: report.table.sector_size.map(align_core::units::SectorSize::bytes),
@@ -253,10 +296,9 @@ impl From<&Report> for DiskDocument {
 
 impl From<&Topology> for TopologyDocument {
     fn from(topology: &Topology) -> Self {
-        let offset_said =
-            topology.reported.alignment_offset.is_some() && topology.offset_verdict == OffsetVerdict::Used;
         Self {
             reported: (&topology.reported).into(),
+            identified: None,
             effective: EffectiveDocument {
                 logical: topology.logical.bytes(),
                 physical: topology.physical.bytes(),
@@ -265,7 +307,31 @@ impl From<&Topology> for TopologyDocument {
             },
             physical_basis: topology.physical_basis.word(),
             logical_basis: topology.logical_basis.word(),
-            offset_basis: if offset_said { "reported" } else { "assumed" },
+            offset_basis: topology.offset_basis.word(),
+        }
+    }
+}
+
+impl From<&Identification> for IdentifiedDocument {
+    fn from(identification: &Identification) -> Self {
+        let facts = &identification.facts;
+        let unanswered = identification.unread.iter();
+        Self {
+            model: identification.model.clone(),
+            logical: facts.logical,
+            physical: facts.physical,
+            alignment_offset: facts.alignment_offset,
+            write_granularity: facts.write_granularity,
+            optimal_io: facts.optimal_io,
+            rpm: facts.rpm,
+            known_physical: facts.known_physical,
+            answered: identification.heard.iter().map(ToString::to_string).collect(),
+            unanswered: unanswered
+                .map(|(question, why)| UnansweredDocument {
+                    question: question.to_string(),
+                    reason: why.to_string(),
+                })
+                .collect(),
         }
     }
 }

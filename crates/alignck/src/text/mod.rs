@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use align_core::check::{Code, Finding, Health, Report, Severity, Status, Verdict};
 use align_core::device::Source;
+use align_core::device::identify::Unread;
 use align_core::table::Label;
 use align_core::topology::Basis;
 use align_core::units::ByteCount;
@@ -301,7 +302,9 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(grid) = topology.optimal_grid {
         judged.push_str(&format!(", optimal grid {grid} bytes"));
     }
-    let mut facts = vec![("Disk", disk), ("Judged", format!("by {judged}"))];
+    let mut facts = vec![("Disk", disk)];
+    facts.extend(drive(report).map(|drive| ("Drive", drive)));
+    facts.push(("Judged", format!("by {judged}")));
     let label = match report.table.label {
         Some(Label::Mbr) => "MBR",
         Some(Label::Gpt) => "GPT",
@@ -318,6 +321,36 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     table.push_str(&format!(", {}", report.table.health.word()));
     facts.push(("Table", table));
     facts
+}
+
+/// What the drive says of itself, and what it could not be asked; `None` where no drive was asked.
+fn drive(report: &Report) -> Option<String> {
+    let identification = &report.identification;
+    let facts = &identification.facts;
+    let mut says = Vec::new();
+    match (facts.logical, facts.physical) {
+        (Some(logical), Some(physical)) => says.push(format!("sectors of {logical} / {physical} bytes")),
+        (Some(logical), None) => says.push(format!("sectors of {logical} bytes")),
+        (None, _) => {}
+    }
+    let offset = facts.alignment_offset.filter(|offset| *offset > 0);
+    says.extend(offset.map(|offset| format!("the first boundary at byte {offset}")));
+    says.extend(facts.write_granularity.map(|size| format!("writes of {size} bytes or more")));
+    says.extend(facts.optimal_io.map(|size| format!("best transfers of {size} bytes")));
+    says.extend(facts.rpm.map(|rpm| match rpm {
+        0 | 1 => "no rotation".to_owned(),
+        rpm => format!("{rpm} rpm"),
+    }));
+    let mut text = Vec::new();
+    if !says.is_empty() {
+        text.push(format!("says {}", says.join(", ")));
+    } else if !identification.heard.is_empty() {
+        text.push("says nothing about its sectors".to_owned());
+    }
+    // Of questions that it need not know, no answer is no news while another one was answered.
+    let unread = identification.unread.iter().filter(|(_, why)| says.is_empty() || *why != Unread::NotKnown);
+    text.extend(unread.map(|(question, why)| format!("{question}: {why}")));
+    (!text.is_empty()).then(|| text.join("; "))
 }
 
 /// "partition 3", "partitions 1, 2 and 5", "partitions 1, 2, 3, 4, 5 and 20 more".

@@ -1,7 +1,8 @@
 use crate::Error;
 use crate::check::{Code, Finding, Subject};
-use crate::device::Source;
-use crate::topology::{Basis, Hint, OffsetVerdict, Topology};
+use crate::device::identify::BetterFormat;
+use crate::device::{Disk, Source};
+use crate::topology::{Basis, Contradiction, Hint, OffsetVerdict, Topology};
 
 /// What the device reports can be believed.
 pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Error> {
@@ -15,6 +16,8 @@ pub(in crate::check) fn check(subject: &Subject<'_>) -> Result<Vec<Finding>, Err
     findings.extend(implausible("minimum", topology.minimum));
     findings.extend(implausible("optimal", topology.optimal));
     findings.extend(offset(topology));
+    findings.extend(topology.contradictions().iter().map(contradiction));
+    findings.extend(better_format(subject.disk));
     findings.extend(subject.disk.disagreements().iter().map(|disagreement| {
         Finding::disk(
             Code::KernelSourcesDisagree,
@@ -119,4 +122,48 @@ fn offset(topology: &Topology) -> Option<Finding> {
             "Judged as if the offset were 0. Say what is right with --topology offset=BYTES.",
         )),
     }
+}
+
+fn contradiction(values: &Contradiction) -> Finding {
+    let Contradiction { what, kernel, drive, used } = values;
+    Finding::disk(
+        Code::DriveAndKernelDisagree,
+        format!(
+            "the kernel says that the {what} is {kernel} bytes, the drive itself says {drive}; judged by {used}"
+        ),
+        "A bridge between the two (a USB enclosure, a RAID controller) does not pass on what the drive says, or \
+         translates. Look at the drive without it before anything is moved; if you know better, say so with --topology.",
+    )
+}
+
+fn better_format(disk: &Disk) -> Option<Finding> {
+    const WORDS: [&str; 4] = ["best", "better", "good", "degraded"];
+    let path = disk.path().display();
+    let (message, command) = match disk.identification().better_format? {
+        BetterFormat::Nvme { index, size, performance, now } => {
+            let word = |performance: u8| WORDS.get(usize::from(performance)).copied().unwrap_or("degraded");
+            let (then, now) = (word(performance), word(now));
+            (
+                format!(
+                    "the drive calls its speed in sectors of {size} bytes (LBA format {index}) \"{then}\", in those of \
+                     now \"{now}\""
+                ),
+                format!("nvme format {path} --lbaf={index}"),
+            )
+        }
+        BetterFormat::Scsi { size } => (
+            format!(
+                "the drive can be formatted to logical sectors of {size} bytes, as large as its physical ones"
+            ),
+            format!("sg_format --format --size={size} {path}"),
+        ),
+    };
+    Some(Finding::disk(
+        Code::BetterLbaFormat,
+        message,
+        format!(
+            "Nothing is wrong as it is. `{command}` would do it, and ERASES EVERYTHING on the drive; the page of this \
+             finding says when that is worth while."
+        ),
+    ))
 }

@@ -1,7 +1,9 @@
 use std::fs::File;
 
+use super::identify::identify;
 use super::ioctl;
 use super::sysfs::SysDisk;
+use crate::device::identify::Identification;
 use crate::topology::Reported;
 
 /// A value that sysfs and the ioctl of the same device tell differently.
@@ -15,15 +17,16 @@ pub struct Disagreement {
     pub ioctl: i128,
 }
 
-/// What the kernel reports of a device, from both sources.
+/// What is reported of a device: by the kernel, from both sources, and by the drive itself.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceFacts {
     pub(crate) reported: Reported,
     pub(crate) disagreements: Vec<Disagreement>,
+    pub(crate) identification: Identification,
 }
 
 impl DeviceFacts {
-    /// Asks sysfs (where the device is known there), then the open device (where it could be opened).
+    /// Asks sysfs (where the device is known there), then the open device (where it could be opened), then the drive.
     pub(crate) fn gather(sys: Option<&SysDisk>, file: Option<&File>) -> Self {
         let mut facts = Self::default();
         let from_sys = sys.map(SysDisk::reported).unwrap_or_default();
@@ -40,6 +43,8 @@ impl DeviceFacts {
             ),
             ..from_sys
         };
+        facts.identification = sys.map(|sys| identify(sys, file)).unwrap_or_default();
+        facts.reported.rpm = facts.identification.facts.rpm;
         facts
     }
 

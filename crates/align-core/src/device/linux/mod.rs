@@ -3,6 +3,8 @@
 //! sysfs can be read without root and without opening the device. Where it is missing (a chroot without
 //! `/sys`) the ioctls answer; where the two disagree, both values are kept for a finding.
 //!
+//! The drive itself is asked where that can be done without risk: see `identify.rs` in this folder.
+//!
 //! A [`Host`] is the place where `/sys` and `/dev` are looked for, so recorded trees of other machines serve
 //! as tests:
 //!
@@ -16,6 +18,7 @@
 //! ```
 
 mod facts;
+mod identify;
 mod ioctl;
 mod kernel_view;
 mod rescan;

@@ -39,7 +39,8 @@ impl Host {
     }
 
     /// A machine whose `sys`, `dev` and `run` folders were copied to below `root`. There a regular file
-    /// `dev/sda` stands for the device.
+    /// `dev/sda` stands for the device, and files in `sys/block/sda/identify` for the drive's own answers: `ata`
+    /// (IDENTIFY DEVICE), `readcap16`, `vpd-b0`, `vpd-b1`, `vpd-b4`, `nvme-ns` (Identify Namespace), byte by byte.
     pub fn recorded(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -136,6 +137,28 @@ impl SysDisk {
     /// The folder in sysfs.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Whether this is a disk of the machine itself, of which real commands can be asked.
+    pub(super) fn is_here(&self) -> bool {
+        self.host.root == Path::new("/")
+    }
+
+    /// What drives it: `scsi` (ATA drives too), `nvme`, `virtio`; `None` for what is made of other devices.
+    pub(super) fn subsystem(&self) -> Option<String> {
+        let link = fs::read_link(self.dir.join("device/subsystem")).ok()?;
+        Some(link.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Whether it hangs on a USB port.
+    pub(super) fn is_on_usb(&self) -> bool {
+        let is_port = |name: &str| name.strip_prefix("usb").is_some_and(|rest| rest.parse::<u32>().is_ok());
+        self.dir.components().any(|folder| folder.as_os_str().to_str().is_some_and(is_port))
+    }
+
+    /// The raw bytes of an attribute or of a recorded answer, `None` where it is missing.
+    pub(super) fn bytes(&self, attribute: &str) -> Option<Vec<u8>> {
+        fs::read(self.dir.join(attribute)).ok()
     }
 
     /// What tells this device from all others: a world-wide name, a serial number, or the UUID of a volume. `None`
@@ -238,7 +261,7 @@ impl SysDisk {
         !(without_medium || unbound_loop || in_memory || optical || hidden || volume)
     }
 
-    fn text(&self, attribute: &str) -> Option<String> {
+    pub(super) fn text(&self, attribute: &str) -> Option<String> {
         read_text(&self.dir.join(attribute))
     }
 
