@@ -1030,7 +1030,7 @@ mod sizes {
 
 /// Whatever a device says of itself, it is judged by something that can be.
 mod topology {
-    use align_core::topology::{Basis, Topology};
+    use align_core::topology::{Basis, Identified, Topology};
     use align_core::units::PhysicalSize;
 
     use super::*;
@@ -1152,6 +1152,55 @@ mod topology {
                 prop_assert_eq!(topology.physical.bytes(), forced.bytes().max(topology.logical.bytes()));
                 prop_assert_eq!(topology.physical_basis, Basis::Forced);
             }
+        }
+
+        #[test]
+        fn whatever_a_drive_says_the_larger_size_counts_and_the_user_goes_first(
+            reported in reported(),
+            (drive, offset, forced) in (reported(), offset(), forced()),
+            known_physical in prop::option::of(Just(4096)),
+            capacity in capacity(),
+        ) {
+            let identified = Identified {
+                logical: drive.logical,
+                physical: drive.physical,
+                alignment_offset: offset.and_then(|offset| u64::try_from(offset).ok()),
+                write_granularity: drive.minimum_io,
+                optimal_io: drive.optimal_io,
+                rpm: drive.rpm,
+                known_physical,
+            };
+            let topology = Topology::judge_identified(&reported, &identified, capacity, None, None);
+            let (logical, physical) = (topology.logical.bytes(), topology.physical.bytes());
+            prop_assert!(physical.is_power_of_two() && (logical..=1 << 20).contains(&physical));
+            prop_assert!(topology.alignment_offset.is_multiple_of(logical));
+            for said in [reported.physical, identified.physical] {
+                let possible = said.filter(|size| PhysicalSize::new(*size).is_some() && *size >= logical);
+                prop_assert!(possible.is_none_or(|size| physical >= size), "{topology:#?}");
+            }
+            if reported.alignment_offset.is_some_and(|offset| offset != 0) {
+                let kernel = Topology::judge(&reported, capacity, None, None).alignment_offset;
+                prop_assert!(topology.alignment_offset == kernel || topology.logical_basis == Basis::Identified);
+            }
+            for values in topology.contradictions() {
+                prop_assert!(values.kernel != values.drive);
+            }
+            if let Some(forced) = forced {
+                let topology =
+                    Topology::judge_identified(&reported, &identified, capacity, Some(forced), None);
+                prop_assert_eq!(topology.physical.bytes(), forced.bytes().max(logical));
+            }
+            // What the user says in full leaves nothing to the drive.
+            let full = Reported {
+                logical: reported.logical.or(Some(512)),
+                physical: reported.physical.or(Some(512)),
+                minimum_io: reported.minimum_io.or(Some(512)),
+                optimal_io: reported.optimal_io.or(Some(0)),
+                alignment_offset: reported.alignment_offset.or(Some(0)),
+                rotational: None,
+                rpm: reported.rpm.or(Some(0)),
+            };
+            prop_assert_eq!(identified.unless_said(&full), Identified::default());
         }
 
         #[test]

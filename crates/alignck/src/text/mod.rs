@@ -335,7 +335,8 @@ fn drive(report: &Report) -> Option<String> {
     }
     let offset = facts.alignment_offset.filter(|offset| *offset > 0);
     says.extend(offset.map(|offset| format!("the first boundary at byte {offset}")));
-    says.extend(facts.write_granularity.map(|size| format!("writes of {size} bytes or more")));
+    let granularity = facts.write_granularity.filter(|size| Some(*size) > facts.logical);
+    says.extend(granularity.map(|size| format!("writes of {size} bytes or more")));
     says.extend(facts.optimal_io.map(|size| format!("best transfers of {size} bytes")));
     says.extend(facts.rpm.map(|rpm| match rpm {
         0 | 1 => "no rotation".to_owned(),
