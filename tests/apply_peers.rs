@@ -4,6 +4,8 @@
 //! the machine lacks something, the test says so and ends.
 
 mod common;
+#[path = "apply_peers/convert.rs"]
+mod convert;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -1335,7 +1337,7 @@ impl Bench {
 }
 
 /// The Debian package of each tool.
-const PACKAGES: [(&str, &str); 28] = [
+const PACKAGES: [(&str, &str); 29] = [
     ("blkid", "util-linux"),
     ("blockdev", "util-linux"),
     ("btrfs", "btrfs-progs"),
@@ -1344,6 +1346,7 @@ const PACKAGES: [(&str, &str); 28] = [
     ("fsck.ext4", "e2fsprogs"),
     ("losetup", "mount"),
     ("mkfs.btrfs", "btrfs-progs"),
+    ("mkfs.exfat", "exfatprogs"),
     ("mkfs.ext2", "e2fsprogs"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.ntfs", "ntfs-3g"),
