@@ -5,7 +5,7 @@ use super::{Action, Proposal, Wishes, WriteError, target};
 use crate::check::{self, Health, Report, Verdict};
 use crate::compose;
 use crate::device::{Disk, Reader};
-use crate::patch::{PatchError, Side};
+use crate::patch::{Patch, PatchError, Side};
 use crate::plan::{Layout, Planned};
 use crate::table::{Label, Partition, PartitionKind, Table};
 use crate::topology::{Grid, Topology};
@@ -30,6 +30,12 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     if let Some(expected) = wishes.fingerprint {
         let found = table.fingerprint(&reader).map_err(|error| refused(error.to_string()))?;
         if found != expected {
+            // Whoever uses the disk as a whole changes it all the time: that is the better reason.
+            let (whole, _) = target::uses(path, &[], layout.sector_size, &Patch::default());
+            let whole: Vec<_> = whole.into_iter().filter(|used| used.partition.is_none()).collect();
+            if !whole.is_empty() {
+                return Err(WriteError::InUse { path: path.to_owned(), uses: whole });
+            }
             return Err(refused(
                 "it is not as it was when the plan was made: another disk, or its partition table was changed since; \
                  plan again for the disk as it is"
