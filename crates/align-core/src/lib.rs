@@ -16,7 +16,7 @@
 //! - [`plan`]: from a request to a layout, by arithmetic alone.
 //! - [`compose`]: from a layout to the bytes of its table.
 //! - [`patch`]: the only way to change a disk: verified before, read back after, reversible, recognised when cut off.
-//! - [`write`]: all of that done to a real disk: who uses it, the backup, the lock, the kernel's view.
+//! - [`write`](mod@write): all of that done to a real disk: who uses it, the backup, the lock, the kernel's view.
 //!
 //! The library prints nothing and exits nowhere. Only [`write::Proposal::commit`] opens a disk for writing.
 //!
