@@ -36,8 +36,7 @@ pub(crate) fn run() -> Result<(), String> {
     plans(&mut text)?;
     writes(&mut text, &alignck, scratch.path())?;
     print!("{text}");
-    let path = root().join("docs/BENCHMARKS.md");
-    fs::write(&path, text).map_err(at(&path))
+    crate::benchmarks::write_measured(&text)
 }
 
 const HEAD: &str = "\

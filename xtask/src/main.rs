@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask fixtures | docs | bench`.
+//! The project's own chores: `cargo xtask fixtures | docs | bench | lab`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod benchmarks;
 mod docs;
+mod lab;
 mod recordings;
 
 /// The project's own chores
@@ -34,6 +36,14 @@ enum Chore {
     },
     /// Measure against other tools in the same run, and write docs/BENCHMARKS.md
     Bench,
+    /// Show on disks of every kind, in a virtual machine, that the kernel and other tools agree with us
+    Lab {
+        /// Only this scenario
+        scenario: Option<String>,
+        /// Write what was measured into docs/BENCHMARKS.md
+        #[arg(long)]
+        record: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -41,6 +51,7 @@ fn main() -> ExitCode {
         Chore::Fixtures { keep_recorded } => recordings::run(keep_recorded),
         Chore::Docs { check } => docs::run(check),
         Chore::Bench => bench::run(),
+        Chore::Lab { scenario, record } => lab::run(scenario.as_deref(), record),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,64 @@
+use std::fs;
+use std::path::PathBuf;
+
+use super::{Lab, Outcome};
+use crate::at;
+
+mod apply;
+mod in_use;
+mod killed;
+mod mounted;
+mod power_cut;
+mod read_modify_write;
+mod stale;
+mod topology;
+mod verdicts;
+
+/// Something that is shown in a virtual machine.
+pub(super) struct Scenario {
+    /// What it is called on the command line.
+    pub(super) name: &'static str,
+    /// What it shows.
+    pub(super) what: &'static str,
+    /// Whether it measures time, and must have the machine for itself.
+    pub(super) measures: bool,
+    /// Shows it.
+    pub(super) run: fn(&Lab) -> Result<Outcome, String>,
+}
+
+const fn scenario(
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Lab) -> Result<Outcome, String>,
+) -> Scenario {
+    Scenario { name, what, measures: false, run }
+}
+
+/// All of them, the longest first.
+pub(super) const SCENARIOS: [Scenario; 8] = [
+    scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
+    scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
+    scenario("verdicts", "our verdicts against the kernel's alignment_offset", verdicts::run),
+    scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
+    scenario("mounted", "partitions come and go beside a mounted one", mounted::run),
+    scenario("in-use", "a disk in use is refused, and who uses it is named; --all", in_use::run),
+    scenario("stale", "a kernel that keeps the old table gives exit code 4", stale::run),
+    Scenario {
+        measures: true,
+        ..scenario(
+            "read-modify-write",
+            "what a drive with 4096-byte sectors pays for a start of 63",
+            read_modify_write::run,
+        )
+    },
+];
+
+/// A fresh folder for the disks and consoles of a scenario.
+fn folder(lab: &Lab, name: &str) -> Result<PathBuf, String> {
+    let folder = lab.folder.join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    }
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    Ok(folder)
+}
