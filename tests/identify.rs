@@ -12,8 +12,10 @@ use align_core::check::{self, Code, Finding, Options, Report, Status, Verdict};
 use align_core::device::Disk;
 use align_core::device::identify::{Question, Unread};
 use align_core::device::linux::Host;
+use align_core::plan::{Request, TableKind};
 use align_core::topology::{Basis, Reported};
-use align_core::units::PhysicalSize;
+use align_core::units::{PhysicalSize, Size};
+use align_core::write::{Proposal, Wishes};
 use fixtures::{Image, MbrEntry};
 
 const TB: u64 = 1_953_525_168;
@@ -351,20 +353,16 @@ fn every_document_fits_the_schema() {
 }
 
 #[test]
-fn a_write_is_rehearsed_by_what_the_drive_says() {
+fn a_plan_follows_the_drive_and_is_rehearsed_by_its_word() {
     let machine = Machine::new("sda", "scsi", 2_097_152, 2048);
     machine.kernel(512, 4096, 0);
     machine.says("ata", &ata("WDC WD20EARS-00MVWB0", &[(106, 0x6003), (209, 0x4001)]));
-    let output = machine.command(&["--json"]);
-    assert_eq!(common::json(&output).0["disks"][0]["topology"]["effective"]["alignment_offset"], 3584);
-    let plan = common::alignck()
-        .args(["plan", "--size", "100M", "--json", "--sysroot"])
-        .arg(machine.root.path())
-        .arg(machine.node())
-        .output()
-        .unwrap();
-    let (document, exit) = common::json(&plan);
-    assert_eq!(exit, 0);
-    // 7 modulo 8, as the drive wants it.
-    assert_eq!(document["partitions"][0]["start"].as_u64().unwrap() % 8, 7);
+    let disk = Disk::open_on(&Host::recorded(machine.root.path()), machine.node()).unwrap();
+    let wishes = Wishes::default();
+    let medium = Proposal::medium(&disk, &wishes.options).unwrap();
+    let layout = Request::new(TableKind::Mbr, [Size::Bytes(100 << 20)]).lay_out(&medium).unwrap();
+    assert_eq!(layout.partitions[0].first.number(), 2055);
+    let proposal = Proposal::of_layout(&disk, &layout, &wishes).unwrap();
+    assert_eq!(proposal.after.topology.alignment_offset, 3584);
+    assert_eq!((proposal.after.status, proposal.after.partitions[0].remainder), (Status::Aligned, 0));
 }
