@@ -76,9 +76,10 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
         "Written by `cargo xtask lab --record`. A drive in a virtual machine that can only write whole sectors of 4096 bytes\n\
          (a write of less makes it read first, which takes 8 ms) gets three files of 64 MiB, 300 small ones, and one\n\
          `sync`; its own log counts what it read to be able to write. `alignck` calls partition 1 {} at a start of\n\
-         63, and {} at 64. vfat writes its tables in sectors of 512 bytes, so it pays wherever it begins. Speeds are\n\
-         the best of {} passes in an emulated machine, so the counts say more; those of the article are from a real\n\
-         drive, a WD EARS.\n\n\
+         63, and {} at 64. vfat pays wherever it begins, perhaps since it writes its tables in sectors of 512 bytes;\n\
+         that was not looked into. Counts are the middle of {} passes, speeds the best. Speeds of an emulated machine are\n\
+         noisy (single passes have shown ext2, ext3 and xfs faster at 63), and nothing is concluded from them. Those of\n\
+         the article are from a real drive, a WD EARS.\n\n\
          | file system | MB/s at 63 | at 64 | read-modify-writes at 63 | at 64 | article, MB/s at 63 | at 64 |\n\
          |---|---|---|---|---|---|---|\n",
         verdicts[0], verdicts[1], lab.passes
@@ -92,7 +93,8 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
             "| {name} | {speed_63:.0} | {speed_64:.0} | {at_63} | {at_64} | {} | {} |",
             article[0], article[1]
         );
-        // vfat writes single sectors of 512 bytes of its tables: it pays wherever it begins, as in the article.
+        // The bounds were set after the first measurements: far from what was counted on both sides. vfat pays
+        // wherever it begins, as in the article.
         let as_known = if *name == "vfat" { at_64 >= 20 } else { at_63 >= 20 && at_64 <= 10 };
         outcome.check(as_known, || format!("{name}: {at_63} read-modify-writes at 63, and {at_64} at 64"));
     }
