@@ -106,3 +106,20 @@ fn what_writes_fits_its_schema_whatever_comes_of_it() {
         assert_eq!(complaints_by("alignck-write.json", &document), Vec::<String>::new(), "{arguments:?}");
     }
 }
+
+#[test]
+fn probes_fit_their_schema_whatever_comes_of_them() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-probe.img");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    for arguments in [&["probe", "--json"][..], &["probe", "--json", "--write", "--yes"]] {
+        let output = common::alignck().args(arguments).arg(&path).output().unwrap();
+        let (document, exit) = common::json(&output);
+        assert_eq!(complaints_by("alignck-probe.json", &document), Vec::<String>::new(), "{document}");
+        assert_eq!(document["error"].is_string(), document["result"] == "failed", "{document}");
+        assert_eq!(
+            exit == 2,
+            matches!(document["result"].as_str(), Some("failed" | "unclear")),
+            "{document}"
+        );
+    }
+}

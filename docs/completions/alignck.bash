@@ -34,6 +34,9 @@ _alignck() {
             alignck,plan)
                 cmd="alignck__subcmd__plan"
                 ;;
+            alignck,probe)
+                cmd="alignck__subcmd__probe"
+                ;;
             alignck,resume)
                 cmd="alignck__subcmd__resume"
                 ;;
@@ -58,6 +61,9 @@ _alignck() {
             alignck__subcmd__help,plan)
                 cmd="alignck__subcmd__help__subcmd__plan"
                 ;;
+            alignck__subcmd__help,probe)
+                cmd="alignck__subcmd__help__subcmd__probe"
+                ;;
             alignck__subcmd__help,resume)
                 cmd="alignck__subcmd__help__subcmd__resume"
                 ;;
@@ -71,7 +77,7 @@ _alignck() {
 
     case "${cmd}" in
         alignck)
-            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply convert resume undo explain help"
+            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply convert resume undo probe explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -217,7 +223,7 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help)
-            opts="check plan apply convert resume undo explain help"
+            opts="check plan apply convert resume undo probe explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -301,6 +307,20 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help__subcmd__plan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__probe)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -401,6 +421,20 @@ _alignck() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__probe)
+            opts="-y -h --write --yes --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -155,6 +155,17 @@ _arguments "${_arguments_options[@]}" : \
 '::from -- The backup to put back; without it the newest of this disk that was not put back yet:_files' \
 && ret=0
 ;;
+(probe)
+_arguments "${_arguments_options[@]}" : \
+'--write[Write blocks back as they were read\: without it nothing can be measured]' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':disk -- A whole disk that nobody uses, or a scratch file on the disk (of 256 MiB, with no holes):_files' \
+&& ret=0
+;;
 (explain)
 _arguments "${_arguments_options[@]}" : \
 '-h[Print help]' \
@@ -198,6 +209,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(probe)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (explain)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -224,6 +239,7 @@ _alignck_commands() {
 'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
 'resume:Finish a write that was cut off' \
 'undo:Put back what a write replaced, byte for byte' \
+'probe:Find the physical sectors of a disk by timing, whatever it reports' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
@@ -258,6 +274,7 @@ _alignck__subcmd__help_commands() {
 'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
 'resume:Finish a write that was cut off' \
 'undo:Put back what a write replaced, byte for byte' \
+'probe:Find the physical sectors of a disk by timing, whatever it reports' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
@@ -293,6 +310,11 @@ _alignck__subcmd__help__subcmd__plan_commands() {
     local commands; commands=()
     _describe -t commands 'alignck help plan commands' commands "$@"
 }
+(( $+functions[_alignck__subcmd__help__subcmd__probe_commands] )) ||
+_alignck__subcmd__help__subcmd__probe_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help probe commands' commands "$@"
+}
 (( $+functions[_alignck__subcmd__help__subcmd__resume_commands] )) ||
 _alignck__subcmd__help__subcmd__resume_commands() {
     local commands; commands=()
@@ -307,6 +329,11 @@ _alignck__subcmd__help__subcmd__undo_commands() {
 _alignck__subcmd__plan_commands() {
     local commands; commands=()
     _describe -t commands 'alignck plan commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__probe_commands] )) ||
+_alignck__subcmd__probe_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck probe commands' commands "$@"
 }
 (( $+functions[_alignck__subcmd__resume_commands] )) ||
 _alignck__subcmd__resume_commands() {

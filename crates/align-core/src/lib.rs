@@ -17,8 +17,10 @@
 //! - [`compose`]: from a layout to the bytes of its table.
 //! - [`patch`]: the only way to change a disk: verified before, read back after, reversible, recognised when cut off.
 //! - [`write`](mod@write): all of that done to a real disk: who uses it, the backup, the lock, the kernel's view.
+//! - [`probe`]: the physical sectors by timing, where no report is to be trusted.
 //!
-//! The library prints nothing and exits nowhere. Only [`write::Proposal::commit`] opens a disk for writing.
+//! The library prints nothing and exits nowhere. Only [`write::Proposal::commit`] and [`probe::Probe::run`] open a disk
+//! for writing.
 //!
 //! ```no_run
 //! use align_core::check::{self, Options, Verdict};
@@ -40,6 +42,7 @@ pub mod content;
 pub mod device;
 pub mod patch;
 pub mod plan;
+pub mod probe;
 pub mod table;
 pub mod topology;
 pub mod units;

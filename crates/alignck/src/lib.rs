@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 mod check;
 pub mod cli;
+mod consent;
 mod exit;
 mod explain;
 pub mod json;
 mod plan;
+mod probe;
 mod scripts;
 mod settings;
 mod targets;
@@ -24,6 +26,7 @@ pub fn run() -> ExitCode {
         Ok(settings::Action::Check(check)) => check::run(&check),
         Ok(settings::Action::Plan(plan)) => plan::run(&plan),
         Ok(settings::Action::Write(write)) => write::run(&write),
+        Ok(settings::Action::Probe(probe)) => probe::run(&probe),
         Ok(settings::Action::Explain(code)) => explain::run(code),
         Err(usage) => usage.exit(),
     };

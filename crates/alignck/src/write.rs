@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use align_core::device::Disk;
@@ -7,6 +7,7 @@ use align_core::patch::{Backup, Folder, Stage, State};
 use align_core::write::{BackupPlace, KernelState, Proposal, Wishes, WriteError, Written};
 use anstream::AutoStream;
 
+use crate::consent;
 use crate::exit::Exit;
 use crate::json::{PlanDocument, WriteDocument, write_indented};
 use crate::settings::{Consent, WriteSettings, WriteWhat};
@@ -60,7 +61,9 @@ fn run_text(settings: &WriteSettings) -> io::Result<Exit> {
     page.proposal(&mut out, &proposal, wipes)?;
     out.flush()?;
     if settings.consent == Consent::DryRun
-        || (settings.consent == Consent::Ask && !proposal.changes_nothing() && !ask(&proposal)?)
+        || (settings.consent == Consent::Ask
+            && !proposal.changes_nothing()
+            && !consent::ask("Write this to", &proposal.before.path)?)
     {
         page.not_written(&mut out, settings.consent)?;
         out.flush()?;
@@ -114,8 +117,7 @@ fn exit_of(written: &Written) -> Exit {
 
 /// Without a terminal nobody can answer.
 fn may_ask(settings: &WriteSettings) -> Result<(), Failure> {
-    let can_ask = !settings.json && io::stdin().is_terminal();
-    if settings.consent != Consent::Ask || can_ask {
+    if settings.consent != Consent::Ask || consent::can_ask(settings.json) {
         return Ok(());
     }
     Err(Failure::Message(format!(
@@ -123,19 +125,6 @@ fn may_ask(settings: &WriteSettings) -> Result<(), Failure> {
          would be written",
         settings.disk.display()
     )))
-}
-
-/// Asks on the terminal; anything but yes is no.
-fn ask(proposal: &Proposal) -> io::Result<bool> {
-    let mut prompt = io::stderr().lock();
-    write!(prompt, "Write this to {}? Type yes: ", proposal.before.path.display())?;
-    prompt.flush()?;
-    let mut answer = String::new();
-    if io::stdin().read_line(&mut answer)? == 0 {
-        // The end of input leaves the cursor behind the question.
-        writeln!(prompt)?;
-    }
-    Ok(answer.trim().eq_ignore_ascii_case("yes"))
 }
 
 fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {

@@ -19,6 +19,7 @@ use std::io;
 
 use thiserror::Error;
 
+mod direct;
 mod disk;
 mod fault;
 mod file;
@@ -28,6 +29,7 @@ mod memory;
 mod reader;
 mod stream;
 
+pub use direct::DirectDevice;
 pub use disk::{Disk, Source};
 pub use fault::FaultDevice;
 pub use file::FileDevice;

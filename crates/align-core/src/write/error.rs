@@ -100,7 +100,7 @@ impl WriteError {
         matches!(self, Self::Unfinished { .. } | Self::UnfinishedBefore { .. })
     }
 
-    pub(super) fn refused(path: &Path, reason: impl Into<String>) -> Self {
+    pub(crate) fn refused(path: &Path, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }
 

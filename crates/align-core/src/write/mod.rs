@@ -35,6 +35,8 @@ mod target;
 pub use commit::{KernelState, Written};
 pub use error::WriteError;
 
+pub(crate) use target::{Target, check_writable, uses_of};
+
 use std::path::PathBuf;
 
 use crate::check::{self, Options, Report};

@@ -18,14 +18,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A disk that is open for writing, under the lock that udev and its kin honour.
-pub(super) struct Target {
-    pub(super) device: FileDevice,
+pub(crate) struct Target {
+    pub(crate) device: FileDevice,
     /// What sysfs has on it, when it is a block device.
     pub(super) sys: Option<SysDisk>,
 }
 
 /// Refuses what is no whole disk or image of this machine that could be written.
-pub(super) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
+pub(crate) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
     let path = disk.path();
     if let Some(partition) = disk.given_partition() {
         let whole = path.display();
@@ -48,7 +48,7 @@ pub(super) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
 
 impl Target {
     /// Opens the disk for writing and waits for the lock. `exclusively`: nobody can mount any of it meanwhile.
-    pub(super) fn open(path: &Path, exclusively: bool) -> Result<Self, WriteError> {
+    pub(crate) fn open(path: &Path, exclusively: bool) -> Result<Self, WriteError> {
         let sys = sys_of(path);
         let mut options = OpenOptions::new();
         options.read(true).write(true);
@@ -100,10 +100,8 @@ pub(super) fn uses(
     unit: SectorSize,
     patch: &Patch,
 ) -> (Vec<Use>, Vec<Use>) {
-    let Some(sys) = sys_of(path) else {
-        let uses = fs::metadata(path).map(|metadata| linux::of_image(path, &metadata)).unwrap_or_default();
-        return (uses, Vec::new());
-    };
+    let uses = uses_of(path);
+    let Some(sys) = sys_of(path) else { return (uses, Vec::new()) };
     let in_units = u128::from(unit.bytes() / SectorSize::B512.bytes());
     let known = sys.kernel_view().partitions;
     let stays = |number: u32| {
@@ -116,7 +114,15 @@ pub(super) fn uses(
                     == Some(u128::from(known.size_512))
         })
     };
-    linux::of_block(&sys).into_iter().partition(|used| !used.partition.is_some_and(stays))
+    uses.into_iter().partition(|used| !used.partition.is_some_and(stays))
+}
+
+/// Everybody who uses the disk or the image.
+pub(crate) fn uses_of(path: &Path) -> Vec<Use> {
+    match sys_of(path) {
+        Some(sys) => linux::of_block(&sys),
+        None => fs::metadata(path).map(|metadata| linux::of_image(path, &metadata)).unwrap_or_default(),
+    }
 }
 
 /// Whether a byte of the partition changes, such as the signature of a file system that is cleared.

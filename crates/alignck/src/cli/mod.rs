@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod plan;
+mod probe;
 mod write;
 
 pub use plan::{AlignArg, OutputArg, PlanArgs, TableArg, Word};
+pub use probe::ProbeArgs;
 pub use write::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
 
 /// Is this disk partitioned right for its real physical sectors?
 ///
 /// Reads the partition table of disks and image files and says which partitions do not begin where the
 /// medium's physical sectors do, why, and what to do. Plans layouts that are right, writes them safely, and takes
-/// back what it wrote. Only apply, convert, resume and undo write to a disk, and only after a question.
+/// back what it wrote. Only apply, convert, resume, undo and probe write to a disk, and only after a question.
 #[derive(Debug, Parser)]
 #[command(
     name = "alignck",
@@ -67,6 +69,9 @@ pub enum Command {
     /// Put back what a write replaced, byte for byte
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Undo(UndoArgs),
+    /// Find the physical sectors of a disk by timing, whatever it reports
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Probe(ProbeArgs),
     /// Say what a finding means and what to do; without a code, list them all
     Explain(ExplainArgs),
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 mod check;
 mod plan;
+mod probe;
 mod write;
 
 pub use check::{
@@ -14,7 +15,7 @@ pub use check::{
     ReportedDocument, TableDocument, TopologyDocument,
 };
 pub use plan::{FingerprintDocument, PlanDocument, PlannedDocument, PolicyDocument};
-
+pub use probe::{OffsetDocument, ProbeDocument, SeriesDocument};
 pub use write::{ChangeDocument, WriteDocument};
 
 pub(crate) use check::write_document;

@@ -11,9 +11,11 @@ use crate::cli::{self, CheckArgs, Cli, Command, FailOnArg};
 
 mod medium;
 mod plan;
+mod probe;
 mod write;
 
 pub(crate) use plan::{PlanSettings, WantedText};
+pub(crate) use probe::ProbeSettings;
 pub(crate) use write::{Consent, WriteSettings, WriteWhat};
 
 /// What was asked for.
@@ -21,6 +23,7 @@ pub(crate) enum Action {
     Check(CheckSettings),
     Plan(PlanSettings),
     Write(WriteSettings),
+    Probe(ProbeSettings),
     /// A code, or all of them.
     Explain(Option<Code>),
 }
@@ -69,6 +72,7 @@ impl TryFrom<Cli> for Action {
             Some(Command::Convert(convert)) => WriteSettings::try_from(convert).map(Self::Write),
             Some(Command::Resume(resume)) => Ok(Self::Write(resume.into())),
             Some(Command::Undo(undo)) => Ok(Self::Write(undo.into())),
+            Some(Command::Probe(probe)) => Ok(Self::Probe(probe.into())),
             Some(Command::Check(check)) => CheckSettings::try_from(check).map(Self::Check),
             None => CheckSettings::try_from(cli.check).map(Self::Check),
         }

@@ -17,7 +17,10 @@ mod grid;
 mod map;
 mod partitions;
 mod plan;
+mod probe;
 mod proposal;
+
+pub(crate) use probe::{end_progress, progress};
 
 /// The width where there is no terminal.
 const USUAL_WIDTH: usize = 80;

@@ -9,6 +9,7 @@ mod in_use;
 mod killed;
 mod mounted;
 mod power_cut;
+mod probe;
 mod read_modify_write;
 mod stale;
 mod topology;
@@ -35,8 +36,9 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 8] = [
+pub(super) const SCENARIOS: [Scenario; 9] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
+    scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
     scenario("verdicts", "our verdicts against the kernel's alignment_offset", verdicts::run),
     scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
