@@ -11,7 +11,7 @@ const SEVERAL_PER_PHYSICAL: u16 = 1 << 13;
 const LARGE_LOGICAL: u16 = 1 << 12;
 const MODEL_WORDS: std::ops::Range<usize> = 27..47;
 
-/// The answer to ATA IDENTIFY DEVICE, as far as it is about sectors (ACS-4, 7.13.6). Sizes in bytes.
+/// The answer to ATA IDENTIFY DEVICE, as far as it is about sectors (the standard ACS-4). Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtaIdentity {
     /// The model, trimmed (words 27 to 46).

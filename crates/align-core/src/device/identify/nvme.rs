@@ -7,7 +7,7 @@ const MOST_FORMATS: u8 = 64;
 /// Bit 4 of NSFEAT: the preferred sizes are there.
 const PREFERENCES: u8 = 1 << 4;
 
-/// The answer to NVMe Identify Namespace, as far as it is about sectors (NVM Command Set 1.0, figure 97). Sizes in
+/// The answer to NVMe Identify Namespace, as far as it is about sectors (the NVM Command Set specification). Sizes in
 /// bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NvmeNamespace {

@@ -1,7 +1,7 @@
 use super::{Unread, answer, be16, be32, rpm};
 use crate::units::{PhysicalSize, SectorSize};
 
-/// The answer to SCSI READ CAPACITY (16) (SBC-4, 5.20). Sizes in bytes.
+/// The answer to SCSI READ CAPACITY (16) (the standard SBC-4). Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadCapacity {
     /// The size of a logical block.
@@ -32,7 +32,7 @@ impl ReadCapacity {
     }
 }
 
-/// The optimal transfer length in logical blocks by VPD page B0, block limits (SBC-4, 6.6.4); `None` for 0.
+/// The optimal transfer length in logical blocks by VPD page B0, block limits; `None` for 0.
 ///
 /// # Errors
 /// When it is short, or another page.
@@ -41,8 +41,8 @@ pub fn optimal_transfer_blocks(bytes: &[u8]) -> Result<Option<u32>, Unread> {
     Ok((blocks > 0).then_some(blocks))
 }
 
-/// The rotation rate by VPD page B1, block device characteristics (SBC-4, 6.6.2): 1 for a drive that does not
-/// rotate, `None` where it is not said.
+/// The rotation rate by VPD page B1, block device characteristics: 1 for a drive that does not rotate, `None` where it
+/// is not said.
 ///
 /// # Errors
 /// When it is short, or another page.
@@ -51,7 +51,7 @@ pub fn rotation_rate(bytes: &[u8]) -> Result<Option<u32>, Unread> {
 }
 
 /// The sizes in bytes of the logical blocks to which the drive can be formatted without protection information, by
-/// VPD page B4 (SBC-4, 6.6.8).
+/// VPD page B4.
 ///
 /// # Errors
 /// When it is short, or another page.

@@ -98,8 +98,8 @@ fn recorded(disk: &SysDisk, identification: &mut Identification) {
     }
 }
 
-/// The answer to IDENTIFY DEVICE in the page "ATA information" (SAT-4, 12.4.2). The kernel has the words in its own
-/// order of bytes.
+/// The answer to IDENTIFY DEVICE in the page "ATA information" (the standard SAT-4). The kernel has the words in its
+/// own order of bytes.
 fn identify_in_page_89(page: Vec<u8>) -> Option<Vec<u8>> {
     const COMMAND_AT: usize = 56;
     const IDENTIFY_DEVICE: u8 = 0xEC;
