@@ -9,6 +9,7 @@ mod common;
 
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 
 use align_core::check::{self, Code, Options, Report};
 use align_core::device::{BlockDevice, Disk, MemoryDevice};
@@ -1060,4 +1061,27 @@ fn what_will_not_work_is_named_with_what_to_do() {
             assert!(warning.is_some(), "{:#?}", proposal.warnings);
         }
     }
+}
+
+#[test]
+fn taking_a_conversion_back_loses_no_partition() {
+    let folder = common::scratch();
+    let image = folder.path().join("disk.img");
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::copy(top.join("fixtures/images/aligned.img"), &image).unwrap();
+    let run = |arguments: &[&str]| {
+        let state = folder.path().join("state");
+        let output =
+            common::alignck().env("XDG_STATE_HOME", state).args(arguments).arg(&image).output().unwrap();
+        common::json(&output).0
+    };
+    assert_eq!(run(&["convert", "--to", "4096", "--json", "--yes"])["result"], "written");
+    let undone = run(&["undo", "--json", "--yes"]);
+    assert_eq!(undone["result"], "written");
+    // The folder of temporary files may be memory, of which it warns.
+    let warnings = undone["warnings"].as_array().unwrap();
+    assert!(
+        !warnings.iter().any(|warning| warning.as_str().unwrap().contains("is lost as soon as")),
+        "{undone}"
+    );
 }

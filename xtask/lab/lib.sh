@@ -45,3 +45,16 @@ await() {
     done
     fail "the disk $1" "it did not appear"
 }
+
+# The disk with that text in its model or its serial number; "behind-usb" is one that is.
+disk_of() {
+    for tenth in $(seq 100); do
+        for dir in /sys/block/sd* /sys/block/nvme*; do
+            said=$(cat "$dir/device/model" "$dir/device/serial" "$dir/device/vpd_pg80" 2> /dev/null | tr -cd 'A-Za-z0-9._ -')
+            case $(readlink -f "$dir") in *usb*) said="behind-usb $said" ;; esac
+            case $said in *"$1"*) basename "$dir"; return ;; esac
+        done
+        sleep 0.1
+    done
+    fail "the drive $1" "it did not appear"
+}

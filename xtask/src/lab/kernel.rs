@@ -16,7 +16,7 @@ pub(super) struct Kernel {
 }
 
 /// The drivers, file systems and volume managers of the scenarios.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 23] = [
     "virtio_pci",
     "virtio_blk",
     "virtio_scsi",
@@ -24,6 +24,9 @@ const MODULES: [&str; 20] = [
     "ahci",
     "nvme",
     "scsi_debug",
+    "xhci_pci",
+    "usb_storage",
+    "uas",
     "loop",
     "dm_mod",
     "md_mod",

@@ -25,7 +25,7 @@ const HOST: [Tool; 7] = [
 ];
 
 /// What is copied into the virtual machine, with the libraries that it needs.
-pub(super) const GUEST: [Tool; 16] = [
+pub(super) const GUEST: [Tool; 18] = [
     tool("sfdisk", "fdisk"),
     tool("parted", "parted"),
     tool("lsblk", "util-linux"),
@@ -41,6 +41,8 @@ pub(super) const GUEST: [Tool; 16] = [
     tool("mdadm", "mdadm"),
     tool("modprobe", "kmod"),
     tool("cmp", "diffutils"),
+    tool("setpriv", "util-linux"),
+    tool("strace", "strace"),
     // The shell of busybox prefers its own programs to those in the search path.
     tool("dash", "dash"),
 ];

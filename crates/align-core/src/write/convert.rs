@@ -7,7 +7,7 @@ use crate::check::{self, Code, Health, Options, Report};
 use crate::compose;
 use crate::device::{Disk, Reader, Source};
 use crate::patch::{Draft, Patch, Side};
-use crate::table::{Partition, PartitionKind, Table};
+use crate::table::{Partition, PartitionKind, SectorSizeBasis, Table};
 use crate::topology::Reported;
 use crate::units::SectorSize;
 
@@ -52,6 +52,11 @@ pub(super) fn propose(
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }
     let what = match done {
+        true if is_guess(disk, options, &table) => format!(
+            "its table is taken to count in sectors of {to} bytes already, but neither an MBR nor an image says in which; if \
+             it was made for others, say so: -t logical={}",
+            if to == SectorSize::B512 { SectorSize::B4096 } else { SectorSize::B512 }
+        ),
         true => format!("its table counts in sectors of {to} bytes already"),
         false => {
             format!("the same partitions in a table for sectors of {to} bytes (now {})", table.sector_size)
@@ -72,6 +77,13 @@ pub(super) fn propose(
         options: after,
         path: path.to_owned(),
     })
+}
+
+/// Whether nothing says in which sectors the table counts.
+fn is_guess(disk: &Disk, options: &Options, table: &Table) -> bool {
+    table.sector_size_basis == SectorSizeBasis::Device
+        && disk.reported().logical.is_none()
+        && options.pretend.logical.is_none()
 }
 
 /// On a device that has other sectors, the partitions would be gone.

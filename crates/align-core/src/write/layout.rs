@@ -69,7 +69,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
         return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
     }
     let mut warnings = warnings(&before, &outcome.report, &layout, wishes)?;
-    warnings.extend(lost_partitions(&table.partitions, &outcome.table.partitions));
+    warnings.extend(lost_partitions(&table, &outcome.table));
     Ok(Proposal {
         what: what(&layout),
         before,
@@ -257,9 +257,14 @@ fn warnings(
 }
 
 /// The partitions that will not be found any more where they were. Containers hold nothing themselves.
-pub(super) fn lost_partitions(before: &[Partition], after: &[Partition]) -> Option<String> {
-    let stays = |old: &Partition| after.iter().any(|new| new.first == old.first && new.last == old.last);
+pub(super) fn lost_partitions(before: &Table, after: &Table) -> Option<String> {
+    // By their bytes: a conversion counts them in other sectors.
+    let place = |of: &Table, partition: &Partition| {
+        (partition.start_position(of.sector_size), partition.end_position(of.sector_size))
+    };
+    let stays = |old: &Partition| after.partitions.iter().any(|new| place(after, new) == place(before, old));
     let lost: Vec<String> = before
+        .partitions
         .iter()
         .filter(|old| old.kind != PartitionKind::Extended && !stays(old))
         .map(|old| old.number.to_string())

@@ -121,7 +121,7 @@ fn propose(
     let mut all_warnings = warnings;
     // What a half-written table shows are no partitions that anybody made.
     if let Some(table) = table.filter(|_| !before.is_unfinished()) {
-        all_warnings.extend(lost_partitions(&table.partitions, &outcome.table.partitions));
+        all_warnings.extend(lost_partitions(&table, &outcome.table));
     }
     Ok(Proposal {
         before,

@@ -5,6 +5,8 @@ use super::{Lab, Outcome};
 use crate::at;
 
 mod apply;
+mod convert;
+mod identify;
 mod in_use;
 mod killed;
 mod mounted;
@@ -36,7 +38,7 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 9] = [
+pub(super) const SCENARIOS: [Scenario; 11] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
     scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
@@ -44,6 +46,12 @@ pub(super) const SCENARIOS: [Scenario; 9] = [
     scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
     scenario("mounted", "partitions come and go beside a mounted one", mounted::run),
     scenario("in-use", "a disk in use is refused, and who uses it is named; --all", in_use::run),
+    scenario(
+        "convert",
+        "a table for other sectors: the same bytes for kernel and tools, there and back",
+        convert::run,
+    ),
+    scenario("identify", "what drives say of themselves is what they were made with", identify::run),
     scenario("stale", "a kernel that keeps the old table gives exit code 4", stale::run),
     Scenario {
         measures: true,

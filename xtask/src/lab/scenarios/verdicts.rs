@@ -50,6 +50,16 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
             judge(&mut outcome, &context, topology, &kernel, &document["disks"][0]);
         }
     }
+    let limits = transcript.value("limits/unfit")?;
+    outcome.check(limits.trim_end().ends_with(" -1"), || {
+        format!("two disks that do not fit are no -1: {limits}")
+    });
+    let disk = &transcript.json("check/unfit")?["disks"][0];
+    let findings = disk["findings"].as_array().into_iter().flatten();
+    let is_named = findings.clone().any(|finding| finding["code"] == "stack-misaligned");
+    outcome.check(is_named, || format!("the volume of two disks that do not fit is not named: {disk}"));
+    let offset = &disk["topology"]["effective"]["alignment_offset"];
+    outcome.same("its offset", offset, &serde_json::json!(0));
     Ok(outcome)
 }
 
