@@ -31,6 +31,13 @@ pub(crate) struct Target {
     pub(crate) is_damaged: bool,
 }
 
+impl Target {
+    /// A disk that is not there yet.
+    fn to_come(name: String, medium: Medium) -> Self {
+        Self { name, medium, table: None, fingerprint: None, kept: None, is_damaged: false }
+    }
+}
+
 /// Disks that are made to measure end on whole MiB.
 const MEBIBYTE: u64 = 1 << 20;
 
@@ -123,11 +130,7 @@ fn existing(settings: &PlanSettings, path: &Path) -> Result<Target, Error> {
     let kept = if settings.keep { Some(kept(path, &report, table)?) } else { None };
     Ok(Target {
         name: path.display().to_string(),
-        medium: Medium {
-            sectors: size / report.topology.logical.bytes(),
-            sector_size: report.topology.logical,
-            topology: report.topology,
-        },
+        medium: Medium::of(size, report.topology),
         table: match report.table.label {
             Some(Label::Mbr) => Some(TableKind::Mbr),
             Some(Label::Gpt) => Some(TableKind::Gpt),
@@ -167,14 +170,7 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     };
     if let Some(bytes) = settings.disk_size {
         let name = format!("a disk of {bytes} bytes");
-        return Ok(Target {
-            name,
-            medium: medium(Some(bytes)),
-            table: None,
-            fingerprint: None,
-            kept: None,
-            is_damaged: false,
-        });
+        return Ok(Target::to_come(name, medium(Some(bytes))));
     }
     let open_ended = |wanted: &WantedText| matches!(wanted.size, Size::Rest | Size::MilliPercent(_));
     if settings.partitions.iter().any(open_ended) {
@@ -185,14 +181,7 @@ fn to_measure(settings: &PlanSettings) -> Result<Target, String> {
     let endless = medium(None);
     let layout = request(settings, table)?.lay_out(&endless).map_err(|error| format!("{name}: {error}"))?;
     let bytes = enough(&layout, endless.sector_size).ok_or("the partitions are too large for any disk")?;
-    Ok(Target {
-        name,
-        medium: medium(Some(bytes)),
-        table: None,
-        fingerprint: None,
-        kept: None,
-        is_damaged: false,
-    })
+    Ok(Target::to_come(name, medium(Some(bytes))))
 }
 
 /// The smallest whole MiB, and whole grain, on which the layout fits with the table's own copy at the end.

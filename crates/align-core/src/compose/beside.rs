@@ -1,6 +1,5 @@
 use super::gpt::{Copy, copy};
-use super::mbr::{self, Record};
-use super::{ComposeError, MAX_ARRAY};
+use super::{ComposeError, MAX_ARRAY, Piece, mbr};
 use crate::device::Reader;
 use crate::patch::Draft;
 use crate::plan::{Layout, Planned};
@@ -58,7 +57,7 @@ fn append(
     first: &Planned,
     logicals: &[&Planned],
     unit: SectorSize,
-) -> Result<(Vec<Record>, Option<Record>), ComposeError> {
+) -> Result<(Vec<Piece>, Option<Piece>), ComposeError> {
     let no_container = ComposeError::NoContainer { number: first.number };
     let holds = |chain: &&Chain| table.partition(chain.container).is_some_and(|all| all.covers(first.first));
     let Some(chain) = mbr.chains.iter().find(holds) else { return Err(no_container) };

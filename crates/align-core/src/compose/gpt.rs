@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::ComposeError;
+use super::{ComposeError, Piece, touches};
 use crate::patch::Draft;
 use crate::plan::{Layout, Planned, TableId};
 use crate::table::gpt::{Array, Entry, Header, PRIMARY_LBA};
@@ -13,9 +13,6 @@ const ENTRY_LEN: u32 = 128;
 /// The protective MBR and the header are in front of the primary array.
 const ARRAY_LBA: Lba = Lba::new(2);
 const TABLE: &str = "a GPT";
-
-/// Bytes with their place.
-type Piece = (u64, Vec<u8>);
 
 /// A copy of a GPT with its places in bytes.
 pub(super) struct Copy {
@@ -106,9 +103,6 @@ fn front(layout: &Layout, old: &Table) -> Piece {
 
 /// The pieces in such an order that the old table can be read until the new one can.
 fn in_order(primary: Copy, backup: Copy, front: Piece, old: &Table) -> Draft {
-    let touches = |piece: &Piece, area: &Range<u64>| {
-        piece.0 < area.end && area.start < piece.0.saturating_add(piece.1.len() as u64)
-    };
     let pair = |copy: Copy| [copy.header, copy.array];
     let (mut first, mut second) = (pair(backup), pair(primary));
     // The backup comes first, unless everything that is whole of the old GPT lies where it goes.

@@ -1,4 +1,4 @@
-use super::ComposeError;
+use super::{ComposeError, Piece, touches};
 use crate::content;
 use crate::patch::Draft;
 use crate::plan::{Layout, Planned, TableId};
@@ -14,9 +14,6 @@ const LINK_TYPE: u8 = 0x05;
 const DATA_SLOT: usize = 0;
 const LINK_SLOT: usize = 1;
 const TABLE: &str = "an MBR";
-
-/// An EBR with its place in bytes.
-pub(super) type Record = (u64, Vec<u8>);
 
 pub(super) fn fresh(layout: &Layout, old: &Table) -> Result<Draft, ComposeError> {
     let unit = layout.sector_size;
@@ -62,7 +59,7 @@ pub(super) fn chain(
     container: Lba,
     logicals: &[&Planned],
     unit: SectorSize,
-) -> Result<Vec<Record>, ComposeError> {
+) -> Result<Vec<Piece>, ComposeError> {
     let mut records = Vec::new();
     for (index, planned) in logicals.iter().enumerate() {
         let next = logicals.get(index.saturating_add(1)).copied();
@@ -86,7 +83,7 @@ pub(super) fn record(
     next: Option<&Planned>,
     container: Lba,
     unit: SectorSize,
-) -> Result<Record, ComposeError> {
+) -> Result<Piece, ComposeError> {
     let no_record = ComposeError::NoRecord { number: planned.number };
     let Some(ebr) = planned.ebr else { return Err(no_record) };
     let mut sector = Sector::empty();
@@ -151,11 +148,8 @@ fn padded(sector: &[u8], unit: SectorSize) -> Vec<u8> {
 
 /// The records that can be written while the old table counts, and those that must wait until sector 0 has switched
 /// over: they lie where the old table has its own.
-fn around_the_switch(records: Vec<Record>, old: &Table) -> (Vec<Record>, Vec<Record>) {
+fn around_the_switch(records: Vec<Piece>, old: &Table) -> (Vec<Piece>, Vec<Piece>) {
     let areas = old.areas();
-    let touches = |record: &Record, area: &std::ops::Range<u64>| {
-        record.0 < area.end && area.start < record.0.saturating_add(record.1.len() as u64)
-    };
     // A GPT has two copies: while one of them is whole and apart from the new chain, it can be read.
     if let Some(gpt) = &old.gpt {
         let stays = |copy: &Vec<std::ops::Range<u64>>| {

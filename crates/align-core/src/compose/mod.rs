@@ -1,8 +1,9 @@
 //! From a layout to the bytes of its table, in the order in which a disk may lose its power.
 //!
 //! [`fresh`] makes a new table, [`add`] puts partitions beside those that are there, [`place`] changes where they
-//! begin and end, [`convert`](fn@convert) writes the table for sectors of another size. What comes out is a [`Draft`]: the order of its steps is such that
-//! a reader finds the old table or the new one after each of them, as far as that is possible:
+//! begin and end, [`convert`](fn@convert) writes the table for sectors of another size. What comes out is a [`Draft`]: the
+//! order of its steps is such that a reader finds the old table or the new one after each of them, as far as that is
+//! possible:
 //!
 //! - GPT: the backup, the primary, sector 0. While the primary is half written, the backup is whole.
 //! - MBR: the EBRs of a new chain lie where the old table has nothing, so they come first; then sector 0 switches
@@ -28,6 +29,7 @@ pub use error::ComposeError;
 pub use place::Placement;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use uuid::Uuid;
 
@@ -36,6 +38,14 @@ use crate::patch::Draft;
 use crate::plan::{Layout, TableId, TableKind};
 use crate::table::{PartitionKind, Table};
 use crate::units::SectorSize;
+
+/// Bytes with their place on the disk.
+type Piece = (u64, Vec<u8>);
+
+/// Whether a piece has a byte in the area.
+fn touches((offset, bytes): &Piece, area: &Range<u64>) -> bool {
+    *offset < area.end && area.start < offset.saturating_add(bytes.len() as u64)
+}
 
 /// The largest array of a GPT that is edited or saved: 8192 entries of 128 bytes.
 const MAX_ARRAY: u64 = 1 << 20;

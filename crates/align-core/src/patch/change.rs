@@ -27,14 +27,14 @@ impl Change {
         Self { offset: self.offset, before: self.after.clone(), after: self.before.clone() }
     }
 
-    pub(super) fn side(&self, side: Side) -> &[u8] {
+    pub(crate) fn side(&self, side: Side) -> &[u8] {
         match side {
             Side::Before => &self.before,
             Side::After => &self.after,
         }
     }
 
-    pub(super) fn read(&self, device: &dyn BlockDevice) -> Result<Vec<u8>, PatchError> {
+    pub(crate) fn read(&self, device: &dyn BlockDevice) -> Result<Vec<u8>, PatchError> {
         let mut found = vec![0; self.before.len()];
         device
             .read_at(self.offset, &mut found)

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::layout::{CONTAINER_TYPE, MOST_PRIMARY, Sizes};
+use super::layout::{MOST_PRIMARY, Sizes};
 use super::space::Space;
 use super::{Align, Grain, Layout, Medium, PlanError, Planned, Request, TableKind, Wanted};
 use crate::table::mbr::{Chain, MAX_LINKS};
-use crate::table::{Label, Mbr, Partition, PartitionKind, PartitionType, Table};
+use crate::table::{Label, Mbr, Partition, PartitionKind, Table};
 use crate::units::{Lba, Size};
 
 /// Lays partitions out in the free space of a table.
@@ -168,7 +168,7 @@ impl<'r> Beside<'r> {
                 self.links = self.links.saturating_sub(1);
             }
         }
-        self.push(number, kind, (start, end), Some(wanted), ebr);
+        self.partitions.push(self.space.planned(number, kind, (start, end), Some(wanted), ebr));
         Ok(())
     }
 
@@ -234,22 +234,8 @@ impl<'r> Beside<'r> {
         let (start, end) = (self.space.up(stretch.start), self.space.down(stretch.end));
         self.container_in = Some(stretch.end);
         self.free = vec![Free { bytes: start..end, place: Place::EmptyContainer { ebr: start } }];
-        self.push(number, PartitionKind::Extended, (start, end), None, None);
+        self.partitions.push(self.space.planned(number, PartitionKind::Extended, (start, end), None, None));
         Ok(())
-    }
-
-    fn push(
-        &mut self,
-        number: u32,
-        kind: PartitionKind,
-        bytes: (u128, u128),
-        wanted: Option<&Wanted>,
-        ebr: Option<u128>,
-    ) {
-        let container = PartitionType::Mbr(CONTAINER_TYPE);
-        let type_ = wanted
-            .map_or(container, |wanted| wanted.type_.unwrap_or_else(|| self.request.table.default_type()));
-        self.partitions.push(self.space.planned(number, kind, bytes, type_, wanted, ebr));
     }
 }
 

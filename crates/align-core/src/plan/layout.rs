@@ -14,8 +14,6 @@ pub(super) const MOST_PRIMARY: usize = 4;
 const MOST_MBR: usize = 3 + crate::table::mbr::MAX_LINKS;
 /// The number of the first logical partition.
 pub(super) const FIRST_LOGICAL: u32 = 5;
-/// The type of a container that is made here.
-pub(super) const CONTAINER_TYPE: u8 = 0x05;
 /// The gap in front of a logical partition under [`Align::Minimal`], 64 sectors of 512 bytes.
 const MINIMAL_GAP: u64 = 32 << 10;
 
@@ -259,7 +257,13 @@ impl<'r> Planner<'r> {
         let mut numbers = 1_u32..;
         for ((index, wanted), number) in wanted.iter().take(primaries).zip(&mut numbers) {
             let end = self.end_of(*index, wanted.size, start, self.space.end, None)?;
-            self.push(number, PartitionKind::Primary, (start, end), Some(wanted), None);
+            self.partitions.push(self.space.planned(
+                number,
+                PartitionKind::Primary,
+                (start, end),
+                Some(wanted),
+                None,
+            ));
             start = self.space.up(end);
         }
         let logicals = wanted.get(primaries..).unwrap_or_default();
@@ -276,7 +280,13 @@ impl<'r> Planner<'r> {
                 Some(gap),
             ));
         }
-        self.push(number, PartitionKind::Extended, (start, container_end), None, None);
+        self.partitions.push(self.space.planned(
+            number,
+            PartitionKind::Extended,
+            (start, container_end),
+            None,
+            None,
+        ));
         self.place_logicals(logicals, start, container_end)
     }
 
@@ -292,7 +302,13 @@ impl<'r> Planner<'r> {
         let mut start = container.saturating_add(gap);
         for (number, (index, wanted)) in (FIRST_LOGICAL..).zip(wanted) {
             let end = self.end_of(*index, wanted.size, start, container_end, Some(gap))?;
-            self.push(number, PartitionKind::Logical, (start, end), Some(wanted), Some(ebr));
+            self.partitions.push(self.space.planned(
+                number,
+                PartitionKind::Logical,
+                (start, end),
+                Some(wanted),
+                Some(ebr),
+            ));
             ebr = self.space.up(end);
             start = match self.request.align {
                 Align::Minimal => self.sizes.minimal_start(&self.space, end, ebr),
@@ -348,21 +364,6 @@ impl<'r> Planner<'r> {
                 PlanError::LogicalDoesNotFit { partition, asked, available, missing, gap }
             }
         }
-    }
-
-    fn push(
-        &mut self,
-        number: u32,
-        kind: PartitionKind,
-        bytes: (u128, u128),
-        wanted: Option<&Wanted>,
-        ebr: Option<u128>,
-    ) {
-        let type_ = match wanted {
-            Some(wanted) => wanted.type_.unwrap_or_else(|| self.request.table.default_type()),
-            None => PartitionType::Mbr(CONTAINER_TYPE),
-        };
-        self.partitions.push(self.space.planned(number, kind, bytes, type_, wanted, ebr));
     }
 }
 

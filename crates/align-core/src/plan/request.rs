@@ -53,6 +53,14 @@ pub struct Medium {
     pub topology: Topology,
 }
 
+impl Medium {
+    /// A disk of `size` bytes with these sectors.
+    pub fn of(size: u64, topology: Topology) -> Self {
+        let sectors = size.checked_div(topology.logical.bytes()).unwrap_or(0);
+        Self { sectors, sector_size: topology.logical, topology }
+    }
+}
+
 impl Request {
     /// A request for partitions of these sizes, aligned as the medium likes it best.
     pub fn new(table: TableKind, sizes: impl IntoIterator<Item = Size>) -> Self {

@@ -1,8 +1,12 @@
+use std::ops::Range;
+
 use super::{Grain, Medium, PlanError, Planned, TableKind, Wanted};
 use crate::table::{Gpt, PartitionKind, PartitionType};
 use crate::topology::Grid;
 use crate::units::{Lba, SectorSize};
 
+/// What a new container is: "extended".
+const CONTAINER_TYPE: u8 = 0x05;
 /// The array of a fresh GPT: 128 entries of 128 bytes.
 pub(super) const GPT_ARRAY_BYTES: u64 = 128 * 128;
 /// The protective MBR and the header in front of the array.
@@ -20,6 +24,7 @@ pub(super) struct Space {
     pub(super) end: u128,
     grid: Grid,
     unit: SectorSize,
+    table: TableKind,
 }
 
 impl Space {
@@ -41,7 +46,7 @@ impl Space {
         if front >= end {
             return Err(too_small());
         }
-        Self::new(bytes(front), bytes(end), medium, grain)
+        Self::new(table, bytes(front)..bytes(end), medium, grain)
     }
 
     /// The space of a GPT that is there. A backup that is not at the end of the disk will be put there.
@@ -59,10 +64,10 @@ impl Space {
             false => Lba::new(medium.sectors).checked_sub(array.saturating_add(1)),
         };
         let end = end.filter(|end| *end > header.first_usable).ok_or(too_small)?;
-        Self::new(header.first_usable.position(unit), end.position(unit), medium, grain)
+        Self::new(TableKind::Gpt, header.first_usable.position(unit)..end.position(unit), medium, grain)
     }
 
-    fn new(front: u128, end: u128, medium: &Medium, grain: Grain) -> Result<Self, PlanError> {
+    fn new(table: TableKind, usable: Range<u128>, medium: &Medium, grain: Grain) -> Result<Self, PlanError> {
         let unit = medium.sector_size;
         let gap =
             if grain.small_disk { medium.topology.physical.bytes().into() } else { FIRST_MEBIBYTE.into() };
@@ -70,16 +75,15 @@ impl Space {
         if !offset.is_multiple_of(unit.bytes()) {
             return Err(PlanError::OffGrid { sector: unit.bytes(), offset });
         }
-        Ok(Self { first: front.max(gap), end, grid: grain.grid(offset), unit })
+        Ok(Self { first: usable.start.max(gap), end: usable.end, grid: grain.grid(offset), unit, table })
     }
 
-    /// A partition from the first to one past the last of these bytes.
+    /// A partition from the first to one past the last of these bytes: one that is wanted, or a container.
     pub(super) fn planned(
         &self,
         number: u32,
         kind: PartitionKind,
         (start, end): (u128, u128),
-        type_: PartitionType,
         wanted: Option<&Wanted>,
         ebr: Option<u128>,
     ) -> Planned {
@@ -89,7 +93,9 @@ impl Space {
             first: self.lba(start),
             last: self.lba(end.saturating_sub(self.unit.bytes().into())),
             asked: wanted.map(|wanted| wanted.size),
-            type_,
+            type_: wanted.map_or(PartitionType::Mbr(CONTAINER_TYPE), |wanted| {
+                wanted.type_.unwrap_or_else(|| self.table.default_type())
+            }),
             name: wanted.and_then(|wanted| wanted.name.clone()),
             ebr: ebr.map(|ebr| self.lba(ebr)),
             id: None,

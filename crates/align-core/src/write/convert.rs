@@ -1,9 +1,10 @@
 use std::path::Path;
 
-use super::layout::check_editable;
+use super::layout::{check_editable, check_health};
 use super::rehearsal::Rehearsal;
-use super::{Action, Proposal, WriteError, target};
-use crate::check::{self, Code, Health, Options, Report};
+use super::target::{self, Looked};
+use super::{Action, Proposal, WriteError};
+use crate::check::{self, Code, Options, Report};
 use crate::compose;
 use crate::device::{Disk, Reader, Source};
 use crate::patch::{Draft, Patch, Side};
@@ -18,15 +19,7 @@ pub(super) fn propose(
     force: bool,
 ) -> Result<Proposal, WriteError> {
     let path = disk.path();
-    target::check_writable(disk)?;
-    let (before, table) = check::examine(disk, options)?;
-    if before.is_unfinished() {
-        return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
-    }
-    let refused = |reason: String| WriteError::refused(path, reason);
-    let (Some(device), Some(table)) = (disk.device(), table) else {
-        return Err(refused("cannot be read".into()));
-    };
+    let Looked { report: before, table, device } = target::look(disk, options)?;
     check_editable(path, &before)?;
     let done = table.sector_size == to;
     if !done && !force {
@@ -76,6 +69,7 @@ pub(super) fn propose(
         action: Action::Write { undoes: None },
         options: after,
         path: path.to_owned(),
+        identity: disk.identity(),
     })
 }
 
@@ -113,19 +107,15 @@ fn fronts(table: &Table) -> Vec<std::ops::Range<u64>> {
 
 /// Every partition has its number and its bytes, and nothing is wrong with the table.
 fn check_outcome(path: &Path, old: &Table, new: &Table, report: &Report) -> Result<(), WriteError> {
-    let refused = |reason: String| Err(WriteError::refused(path, format!("tried on a copy, {reason}")));
-    if report.table.health != Health::Ok {
-        let finding = report.findings.iter().find(|finding| finding.code.health() != Health::Ok);
-        let finding = finding.map_or(report.table.health.word(), |finding| &finding.message);
-        return refused(format!("the new table would not be right: {finding}"));
-    }
+    check_health(path, report)?;
     let bytes = |partition: &Partition, unit| {
         (partition.number, partition.start_position(unit), partition.end_position(unit))
     };
     let expected = old.partitions.iter().map(|partition| bytes(partition, old.sector_size));
     let found = new.partitions.iter().map(|partition| bytes(partition, new.sector_size));
     if expected.ne(found) {
-        return refused("the new table would not hold every partition where it is".into());
+        let reason = "tried on a copy, the new table would not hold every partition where it is";
+        return Err(WriteError::refused(path, reason));
     }
     Ok(())
 }

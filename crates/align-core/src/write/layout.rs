@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use super::rehearsal::{Outcome, Rehearsal};
-use super::{Action, Proposal, Wishes, WriteError, target};
+use super::target::{self, Looked};
+use super::{Action, Proposal, Wishes, WriteError};
 use crate::check::{self, Health, Report, Verdict};
 use crate::compose;
 use crate::device::{Disk, Reader};
@@ -13,17 +14,10 @@ use crate::units::Lba;
 
 pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<Proposal, WriteError> {
     let path = disk.path();
-    target::check_writable(disk)?;
     // An image does not say in which unit its table counts.
     let options = &wishes.options.in_sectors_of(disk, layout.sector_size);
-    let (before, table) = check::examine(disk, options)?;
-    if before.is_unfinished() {
-        return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
-    }
+    let Looked { report: before, table, device } = target::look(disk, options)?;
     let refused = |reason: String| WriteError::refused(path, reason);
-    let (Some(device), Some(table)) = (disk.device(), table) else {
-        return Err(refused("cannot be read".into()));
-    };
     let reader = Reader::new(device);
     check_disk(disk, layout, &before)?;
     check_policy(path, layout)?;
@@ -84,6 +78,7 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
         action: Action::Write { undoes: None },
         options: options.clone(),
         path: path.to_owned(),
+        identity: disk.identity(),
     })
 }
 
@@ -149,6 +144,20 @@ fn check_policy(path: &Path, layout: &Layout) -> Result<(), WriteError> {
     Ok(())
 }
 
+/// Nothing is wrong with the table that came out of a rehearsal.
+pub(super) fn check_health(path: &Path, after: &Report) -> Result<(), WriteError> {
+    if after.table.health == Health::Ok {
+        return Ok(());
+    }
+    let finding = after.findings.iter().find(|finding| finding.code.health() != Health::Ok);
+    let finding = finding.map(|finding| match finding.partition {
+        Some(number) => format!("partition {number} {}", finding.message),
+        None => finding.message.clone(),
+    });
+    let finding = finding.unwrap_or_else(|| after.table.health.word().to_owned());
+    Err(WriteError::refused(path, format!("tried on a copy, the new table would not be right: {finding}")))
+}
+
 /// A table that stays must be whole.
 pub(super) fn check_editable(path: &Path, before: &Report) -> Result<(), WriteError> {
     let reason = match (before.table.label, before.table.health) {
@@ -164,18 +173,7 @@ pub(super) fn check_editable(path: &Path, before: &Report) -> Result<(), WriteEr
 /// The copy holds what was planned, and nothing is wrong with it.
 fn check_outcome(path: &Path, layout: &Layout, old: &Table, outcome: &Outcome) -> Result<(), WriteError> {
     let report = &outcome.report;
-    if report.table.health != Health::Ok {
-        let finding = report.findings.iter().find(|finding| finding.code.health() != Health::Ok);
-        let finding = finding.map(|finding| match finding.partition {
-            Some(number) => format!("partition {number} {}", finding.message),
-            None => finding.message.clone(),
-        });
-        let finding = finding.unwrap_or_else(|| report.table.health.word().to_owned());
-        return Err(WriteError::refused(
-            path,
-            format!("tried on a copy, the new table would not be right: {finding}"),
-        ));
-    }
+    check_health(path, report)?;
     let kept = layout.kept.is_some().then_some(&old.partitions).into_iter().flatten();
     let mut expected: Vec<Place> =
         kept.map(Place::of).chain(layout.partitions.iter().map(Place::planned)).collect();

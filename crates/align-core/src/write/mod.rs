@@ -42,7 +42,7 @@ use std::path::PathBuf;
 use crate::check::{self, Options, Report};
 use crate::device::Disk;
 use crate::device::linux::Use;
-use crate::patch::{Backup, Folder, Patch, Side};
+use crate::patch::{Backup, DiskIdentity, Folder, Patch, Side};
 use crate::plan::{Layout, Medium};
 use crate::table::{Fingerprint, Partition, Table};
 use crate::units::SectorSize;
@@ -98,6 +98,8 @@ pub struct Proposal {
     action: Action,
     options: Options,
     path: PathBuf,
+    /// What the disk is known by; `None` where it has no size.
+    identity: Option<DiskIdentity>,
 }
 
 /// How the patch is to be written.
@@ -116,12 +118,7 @@ impl Proposal {
     /// When the disk cannot be looked at.
     pub fn medium(disk: &Disk, options: &Options) -> Result<Medium, WriteError> {
         let report = check::run(disk, options)?;
-        let size = disk.size().unwrap_or(0);
-        Ok(Medium {
-            sectors: size / report.topology.logical.bytes(),
-            sector_size: report.topology.logical,
-            topology: report.topology,
-        })
+        Ok(Medium::of(disk.size().unwrap_or(0), report.topology))
     }
 
     /// Works out how the layout gets on the disk.

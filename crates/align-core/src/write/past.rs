@@ -3,7 +3,7 @@ use super::rehearsal::Rehearsal;
 use super::{Action, Proposal, WriteError, target};
 use crate::check::{self, Options};
 use crate::device::{BlockDevice, Disk};
-use crate::patch::{Backup, Change, Patch, PatchError, Side, Stage, State};
+use crate::patch::{Backup, Patch, PatchError, Side, Stage, State};
 
 /// As many differences are named.
 const MAX_NAMED: usize = 8;
@@ -137,6 +137,7 @@ fn propose(
         action,
         options: options.clone(),
         path: path.to_owned(),
+        identity: disk.identity(),
     })
 }
 
@@ -145,7 +146,7 @@ fn differences(patch: &Patch, device: &dyn BlockDevice) -> Result<Vec<String>, P
     let mut named = Vec::new();
     let mut more = 0_usize;
     for change in patch.changes() {
-        let found = read(change, device)?;
+        let found = change.read(device)?;
         let differs =
             || found.iter().zip(&change.after).zip(0_u64..).filter(|((found, new), _)| found != new);
         let (Some((_, first)), Some((_, last))) = (differs().next(), differs().last()) else { continue };
@@ -166,14 +167,7 @@ fn differences(patch: &Patch, device: &dyn BlockDevice) -> Result<Vec<String>, P
 fn over(patch: &Patch, device: &dyn BlockDevice) -> Result<Patch, PatchError> {
     let mut reversed = patch.reversed();
     for change in reversed.steps.iter_mut().flatten() {
-        change.before = read(change, device)?;
+        change.before = change.read(device)?;
     }
     Ok(reversed)
-}
-
-fn read(change: &Change, device: &dyn BlockDevice) -> Result<Vec<u8>, PatchError> {
-    let mut found = vec![0; change.before.len()];
-    let read = device.read_at(change.offset, &mut found);
-    read.map_err(|source| PatchError::Read { offset: change.offset, source })?;
-    Ok(found)
 }

@@ -66,8 +66,9 @@ impl Rehearsal {
         }
         for step in steps {
             for change in step {
-                let bytes = if side == Side::After { &change.after } else { &change.before };
-                self.copy.write_at(change.offset, bytes).map_err(|error| refused(error.to_string()))?;
+                self.copy
+                    .write_at(change.offset, change.side(side))
+                    .map_err(|error| refused(error.to_string()))?;
                 if !change.is_kept() {
                     states.push(self.partitions());
                 }

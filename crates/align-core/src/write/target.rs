@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use nix::libc;
 
 use super::WriteError;
+use crate::check::{self, Options, Report};
 use crate::device::linux::{self, Host, KernelPartition, SysDisk, Use, UseKind};
-use crate::device::{Disk, FileDevice, Source};
+use crate::device::{BlockDevice, Disk, FileDevice, Source};
 use crate::patch::Patch;
-use crate::table::Partition;
+use crate::table::{Partition, Table};
 use crate::units::SectorSize;
 
 /// How long is waited for the lock: udev holds it while it looks at a device.
@@ -44,6 +45,27 @@ pub(crate) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
         return Err(WriteError::refused(path, "is read-only: check its switch, or `blockdev --setrw`"));
     }
     Ok(())
+}
+
+/// A disk that may be written, with its table.
+pub(super) struct Looked<'d> {
+    pub(super) report: Report,
+    pub(super) table: Table,
+    pub(super) device: &'d dyn BlockDevice,
+}
+
+/// Looks at a disk before a new write. One of which an earlier write was cut off is refused.
+pub(super) fn look<'d>(disk: &'d Disk, options: &Options) -> Result<Looked<'d>, WriteError> {
+    let path = disk.path();
+    check_writable(disk)?;
+    let (report, table) = check::examine(disk, options)?;
+    if report.is_unfinished() {
+        return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
+    }
+    match (disk.device(), table) {
+        (Some(device), Some(table)) => Ok(Looked { report, table, device }),
+        _ => Err(WriteError::refused(path, "cannot be read")),
+    }
 }
 
 impl Target {
