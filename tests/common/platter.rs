@@ -45,6 +45,18 @@ impl Bytes {
         bytes
     }
 
+    /// All zero.
+    pub fn new(size: u64) -> Self {
+        Self { size, sectors: BTreeMap::new() }
+    }
+
+    /// The same with these bytes at `offset`.
+    #[must_use]
+    pub fn with_bytes(mut self, offset: u64, bytes: &[u8]) -> Self {
+        self.put(offset, bytes);
+        self
+    }
+
     pub fn get(&self, offset: u64, len: usize) -> Vec<u8> {
         let mut found = vec![0; len];
         self.read(offset, &mut found);
@@ -79,6 +91,12 @@ impl Bytes {
             let part = &sector[(from - at) as usize..(to - at) as usize];
             buffer[(from - offset) as usize..(to - offset) as usize].copy_from_slice(part);
         }
+    }
+
+    /// The same behind all of these writes.
+    #[must_use]
+    pub fn after(&self, epochs: &[Vec<Write>]) -> Self {
+        self.with(epochs.iter().flatten())
     }
 
     fn with<'w>(&self, writes: impl IntoIterator<Item = &'w Write>) -> Self {
@@ -232,6 +250,47 @@ pub fn torn(before: &Bytes, epochs: &[Vec<Write>]) -> Vec<Crash> {
         base = whole;
     }
     crashes
+}
+
+/// Some of what a crash between the same two flushes leaves, sectors being written whole: nothing, all, what is in front
+/// of a sector or behind it, and sectors at random.
+pub fn cut_off_somewhere(before: &Bytes, epoch: &[Write], crashes: usize, dice: &mut u64) -> Vec<Bytes> {
+    let differs = |(at, part): &(u64, &[u8])| before.get(*at, part.len()) != *part;
+    let parts = epoch.iter().flat_map(|(offset, bytes)| pieces(*offset, bytes, SECTOR));
+    let parts: Vec<(u64, &[u8])> = parts.filter(differs).collect();
+    let mut next = || {
+        *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*dice >> 33) as usize
+    };
+    let crash = |kind: usize| {
+        let at = next() % (parts.len() + 1);
+        let mut bytes = before.clone();
+        for (index, (offset, part)) in parts.iter().enumerate() {
+            let survives = match kind {
+                0 => false,
+                1 => true,
+                _ => [index < at, index >= at, next() % 2 == 0][kind % 3],
+            };
+            if survives {
+                bytes.put(*offset, part);
+            }
+        }
+        bytes
+    };
+    (0..if parts.is_empty() { 1 } else { crashes }).map(crash).collect()
+}
+
+/// What a crash leaves when all of a physical sector that is being written becomes noise, also what was not written of it,
+/// while all else between the same two flushes arrived or did not.
+pub fn smeared(before: &Bytes, epoch: &[Write]) -> Vec<Bytes> {
+    let whole = before.with(epoch);
+    let touched = epoch.iter().flat_map(|(offset, bytes)| pieces(*offset, bytes, BLOCK));
+    let blocks: BTreeSet<u64> = touched.map(|(at, _)| at - at % BLOCK).collect();
+    let smear = |block: u64| {
+        let noise = vec![0x5A; BLOCK.min(before.size - block) as usize];
+        [before, &whole].map(|others| others.clone().with_bytes(block, &noise))
+    };
+    blocks.into_iter().flat_map(smear).collect()
 }
 
 /// Every 64 bytes and at fields; of cuts that lead to the same bytes only one.

@@ -18,6 +18,7 @@
 //! - [`patch`]: the only way to change a disk: verified before, read back after, reversible, recognised when cut off.
 //! - [`write`](mod@write): all of that done to a real disk: who uses it, the backup, the lock, the kernel's view.
 //! - [`probe`]: the physical sectors by timing, where no report is to be trusted.
+//! - [`realign`]: bytes that move on their disk, while the power may fail.
 //!
 //! The library prints nothing and exits nowhere. Only [`write::Proposal::commit`] and [`probe::Probe::run`] open a disk
 //! for writing.
@@ -43,6 +44,7 @@ pub mod device;
 pub mod patch;
 pub mod plan;
 pub mod probe;
+pub mod realign;
 pub mod table;
 pub mod topology;
 pub mod units;

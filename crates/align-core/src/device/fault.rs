@@ -44,6 +44,11 @@ impl<D: BlockDevice> FaultDevice<D> {
         self
     }
 
+    /// The device without the faults.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+
     /// How many reads were tried.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)

@@ -40,7 +40,7 @@ use std::time::Duration;
 use crate::check::{self, Options, Report};
 use crate::device::linux::UseKind;
 use crate::device::{BlockDevice, DirectDevice, Disk, Source};
-use crate::write::{Target, WriteError, check_writable, uses_of};
+use crate::write::{Target, WriteError, check_writable, sys_of, uses_of};
 
 /// A probe of a disk or a scratch file that may be written, before anything is.
 #[derive(Debug)]
@@ -83,6 +83,11 @@ impl Probe {
         let report = check::run(disk, options)?;
         if report.is_unfinished() {
             return Err(WriteError::UnfinishedBefore { path: path.to_owned() }.into());
+        }
+        if sys_of(path).is_some_and(|sys| sys.is_zoned()) {
+            let reason =
+                "has zones that are written from their start only (SMR), so no block can be written back";
+            return Err(WriteError::refused(path, reason).into());
         }
         let uses = uses_of(path);
         if !uses.is_empty() {

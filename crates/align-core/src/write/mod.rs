@@ -35,7 +35,7 @@ mod target;
 pub use commit::{KernelState, Written};
 pub use error::WriteError;
 
-pub(crate) use target::{Target, check_writable, uses_of};
+pub(crate) use target::{Target, check_writable, sys_of, uses_of};
 
 use std::path::PathBuf;
 

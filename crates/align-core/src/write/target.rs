@@ -155,7 +155,7 @@ fn writes_into(patch: &Patch, partition: &KernelPartition) -> bool {
     patch.changes().any(|change| !change.is_kept() && change.offset < end && start < change.end())
 }
 
-pub(super) fn sys_of(path: &Path) -> Option<SysDisk> {
+pub(crate) fn sys_of(path: &Path) -> Option<SysDisk> {
     let is_block = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     is_block.then(|| Host::here().disk_of(path)).flatten()
 }

@@ -8,7 +8,7 @@ use crate::lab::judge::{kernel_partitions, places, places_of_ours, places_of_sfd
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The sizes that `apply.sh` asks for, in bytes; what takes the rest comes after them.
 const ASKED: [u64; 6] = [3 << 20, 1_000_000, 2 << 20, 2 << 20, 2 << 20, 2 << 20];

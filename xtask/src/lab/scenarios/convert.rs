@@ -13,7 +13,7 @@ use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 use crate::{at, root};
 
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// A disk with its table, which begins and ends with the sectors of `born`.
 struct Kind {

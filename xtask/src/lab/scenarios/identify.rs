@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// A drive, how it is found, and what is known of it.
 struct Kind {

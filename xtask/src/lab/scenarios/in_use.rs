@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(400);
 const TABLE: &str = "label: gpt\nstart=2048,size=20000\nstart=24576,size=40000\nstart=65536,size=20000\n";
 
 pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {

@@ -6,7 +6,7 @@ use crate::lab::drive::Drive;
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 /// Both tables begin where the other one has to be taken away.
 const OLD: &str = "label: dos\nstart=63,size=1000\nstart=2048,size=20000,type=5\nstart=2111,size=5000\nstart=9000,size=777\n";
 

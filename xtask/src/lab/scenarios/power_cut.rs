@@ -11,7 +11,7 @@ use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome, tools};
 
 /// Of one start.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 const DISK: &str = "ide-hd,bus=ide.0,serial=LAB,logical_block_size=512,physical_block_size=4096";
 const DISK_SIZE: u64 = 16 << 20;
 const OLD: &str = "label: dos\nstart=63,size=1000\nstart=2048,size=20000,type=5\nstart=2111,size=5000\nstart=9000,size=777\n";

@@ -10,7 +10,7 @@ use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
 /// Of each pass over all file systems.
-const LIMIT: Duration = Duration::from_secs(200);
+const LIMIT: Duration = Duration::from_secs(400);
 const SECTOR: u64 = 4096;
 /// Where the script reads its marks.
 const MARKS: std::ops::Range<u64> = 260_000 * SECTOR..261_000 * SECTOR;

@@ -6,7 +6,7 @@ use crate::lab::judge::{kernel_partitions, places, places_of_ours, places_of_sfd
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(400);
 /// Partition 1 ends where no new one does.
 const TABLE: &str = "label: gpt\nstart=4096,size=20000\nstart=40960,size=20000\n";
 

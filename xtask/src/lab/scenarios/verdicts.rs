@@ -9,7 +9,7 @@ use crate::lab::judge::{KernelPartition, kernel_partitions, places, places_of_ou
 use crate::lab::machine::Machine;
 use crate::lab::{Lab, Outcome};
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Where the partitions of each table begin, in sectors of 512 bytes: every remainder by 8, and the grids of arrays.
 const GPT: &str = "label: gpt\nfirst-lba: 34\nstart=34,size=6\nstart=40,size=9\nstart=63,size=512\nstart=2048,size=1000\n\

@@ -173,6 +173,11 @@ impl SysDisk {
         self.number::<u8>("ro") == Some(1)
     }
 
+    /// Whether it has zones that want to be written from their start (SMR); such a disk refuses other writes there.
+    pub fn is_zoned(&self) -> bool {
+        self.text("queue/zoned").is_some_and(|zoned| zoned != "none")
+    }
+
     /// The size in bytes. sysfs counts 512-byte units, whatever the sector is.
     pub fn size(&self) -> Option<u64> {
         self.number::<u64>("size")?.checked_mul(512)

@@ -1,0 +1,61 @@
+use std::io;
+
+use thiserror::Error as ThisError;
+
+use crate::device::ReadError;
+use crate::patch::PatchError;
+
+/// Why a move did not come to its end. Whatever was begun can be finished or taken back.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum RealignError {
+    /// It was stopped; all that has moved is on the medium.
+    #[error("stopped after {done} of {of} bytes")]
+    Stopped {
+        /// So many bytes have moved.
+        done: u64,
+        /// Of so many.
+        of: u64,
+    },
+    /// Bytes that shall move cannot be read.
+    #[error("the bytes at {offset} cannot be read: {source}")]
+    Read {
+        /// The first byte.
+        offset: u64,
+        /// What is wrong.
+        source: ReadError,
+    },
+    /// Bytes cannot be written to the disk.
+    #[error("the bytes at {offset} cannot be written: {source}")]
+    Write {
+        /// The first byte.
+        offset: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// What was written is not on the medium.
+    #[error("what was written cannot be flushed to the medium: {0}")]
+    Flush(io::Error),
+    /// The journal cannot be read or written.
+    #[error("the journal fails at byte {offset}: {reason}")]
+    Journal {
+        /// The byte of the device that it is on.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no journal there, or it is damaged.
+    #[error("there is no journal of a move at byte {offset}: {reason}")]
+    NoJournal {
+        /// Where it was looked for.
+        offset: u64,
+        /// What speaks against it.
+        reason: &'static str,
+    },
+    /// The disk is not as it was when the job was made.
+    #[error(transparent)]
+    Marks(#[from] PatchError),
+    /// The job cannot be done as it is.
+    #[error("a job that cannot be done: {0}")]
+    Job(&'static str),
+}

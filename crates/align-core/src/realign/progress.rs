@@ -1,0 +1,148 @@
+use uuid::Uuid;
+
+use super::step::Way;
+
+/// How far a job has come, as it stands in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// Counts the records: the one with the largest number is the newest.
+    pub(super) sequence: u64,
+    pub(super) stage: Stage,
+    /// Which of the shifts is under way.
+    pub(super) shift: u32,
+    /// How many of its bytes are at their new place.
+    pub(super) moved: u64,
+    /// The step that begins there, when it went through the journal: it may not be on the medium yet.
+    pub(super) pending: Option<Pending>,
+}
+
+/// A step through the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) way: Way,
+    /// How many bytes it moves.
+    pub(super) len: u64,
+    /// The first of the whole blocks that are written for it.
+    pub(super) start: u64,
+    /// How many bytes these are.
+    pub(super) blocks_len: u64,
+    /// CRC-32 of those.
+    pub(super) crc: u32,
+}
+
+/// What is done at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The marks are written.
+    Marking,
+    /// Bytes move, one way or the other.
+    Moving,
+    /// The final bytes are written.
+    Finishing,
+    /// All is at its new place.
+    Finished,
+    /// All has moved back, and the marks are taken back.
+    Restoring,
+    /// All is as it was.
+    Restored,
+}
+
+/// A record has a block of its own.
+pub(super) const RECORD_LEN: usize = 4096;
+const MAGIC: [u8; 8] = *b"ALCKSTEP";
+/// The fields, and the CRC-32 of them behind.
+const FIELDS_LEN: usize = 88;
+
+const STAGES: [Stage; 6] =
+    [Stage::Marking, Stage::Moving, Stage::Finishing, Stage::Finished, Stage::Restoring, Stage::Restored];
+
+impl Progress {
+    pub(super) fn encode(&self, id: Uuid) -> Vec<u8> {
+        let stage = STAGES.iter().position(|stage| *stage == self.stage).unwrap_or(0) as u64;
+        let way = match self.pending.map(|pending| pending.way) {
+            None => 0_u64,
+            Some(Way::Forward) => 1,
+            Some(Way::Back) => 2,
+        };
+        let (len, start, blocks_len, crc) = self
+            .pending
+            .map_or((0, 0, 0, 0), |pending| (pending.len, pending.start, pending.blocks_len, pending.crc));
+        let numbers = [
+            self.sequence,
+            stage << 32 | u64::from(self.shift),
+            self.moved,
+            len,
+            start,
+            blocks_len,
+            way << 32 | u64::from(crc),
+        ];
+        let mut bytes = Vec::with_capacity(RECORD_LEN);
+        bytes.extend(MAGIC);
+        bytes.extend(id.as_bytes());
+        numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        bytes.resize(FIELDS_LEN, 0);
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes.resize(RECORD_LEN, 0);
+        bytes
+    }
+
+    /// The record in these bytes, if it is one of this job and whole.
+    pub(super) fn decode(bytes: &[u8], id: Uuid) -> Option<Self> {
+        let fields = bytes.get(..FIELDS_LEN)?;
+        let crc = bytes.get(FIELDS_LEN..)?.first_chunk().copied().map(u32::from_le_bytes)?;
+        let rest = fields.strip_prefix(&MAGIC)?.strip_prefix(id.as_bytes())?;
+        if crc32fast::hash(fields) != crc {
+            return None;
+        }
+        let mut numbers = rest.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+        let mut next = || numbers.next();
+        let (sequence, stage_and_shift, moved) = (next()?, next()?, next()?);
+        let (len, start, blocks_len, way_and_crc) = (next()?, next()?, next()?, next()?);
+        let way = match way_and_crc >> 32 {
+            0 => None,
+            1 => Some(Way::Forward),
+            2 => Some(Way::Back),
+            _ => return None,
+        };
+        let crc = low(way_and_crc);
+        let stage = *STAGES.get(usize::try_from(stage_and_shift >> 32).ok()?)?;
+        let pending = way.map(|way| Pending { way, len, start, blocks_len, crc });
+        Some(Self { sequence, stage, shift: low(stage_and_shift), moved, pending })
+    }
+}
+
+fn low(number: u64) -> u32 {
+    u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_and_one_of_another_job_does_not() {
+        let (id, other) = (Uuid::from_u128(7), Uuid::from_u128(8));
+        let pending = Pending { way: Way::Back, len: 512, start: 4096, blocks_len: 8192, crc: u32::MAX };
+        for pending in [None, Some(pending), Some(Pending { way: Way::Forward, ..pending })] {
+            for stage in STAGES {
+                let record = Progress { sequence: 1 << 40, stage, shift: 3, moved: u64::MAX, pending };
+                let bytes = record.encode(id);
+                assert_eq!((bytes.len(), Progress::decode(&bytes, id)), (RECORD_LEN, Some(record)));
+                assert_eq!(Progress::decode(&bytes, other), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_torn_record_is_none() {
+        let id = Uuid::from_u128(7);
+        let record = Progress { sequence: 5, stage: Stage::Moving, shift: 0, moved: 77, pending: None };
+        let (old, new) = (record.encode(id), Progress { sequence: 7, moved: 99, ..record }.encode(id));
+        for cut in 1..FIELDS_LEN + 4 {
+            let torn = [&new[..cut], &old[cut..]].concat();
+            let found = Progress::decode(&torn, id);
+            assert!(found.is_none() || torn == new || torn == old, "cut at {cut}");
+        }
+        assert_eq!(Progress::decode(&[], id), None);
+    }
+}

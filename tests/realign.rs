@@ -1,0 +1,359 @@
+//! Bytes that move, cut off everywhere: whatever a crash leaves, going on gives exactly the expected disk, and going back
+//! exactly the original.
+//!
+//! The disk of these tests loses any of the sectors that were not flushed, and tears blocks of 4096 bytes: their rest is
+//! older, or all of such a block is noise, what nobody wrote to in it included.
+
+mod common;
+
+use std::ops::Range;
+
+use align_core::device::{BlockDevice, FaultDevice, MemoryDevice};
+use align_core::patch::{Change, Patch};
+use align_core::realign::{Ended, Job, Mover, Quiet, RealignError, Shift, Watch, journal_len};
+use common::platter::{self, Bytes, Platter, Write};
+
+const SECTOR: u64 = 512;
+const BLOCK: u64 = 4096;
+/// The longest step that goes through the journal. A distance of as much can do without.
+const WINDOW: u64 = 8192;
+
+/// A job on a small disk of noise, with its journal at the end of the same disk.
+struct Scene {
+    job: Job,
+    journal: u64,
+    old: Bytes,
+    /// All in front of the journal, as it was and as it shall be.
+    before: Vec<u8>,
+    after: Vec<u8>,
+    /// Which of these bytes belong to the job.
+    owned: Vec<bool>,
+    /// Where bytes were that have moved, and none came: nobody's from then on.
+    left_behind: Vec<bool>,
+}
+
+/// What a crash may have taken beside what it says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Harm {
+    /// Nothing that was not written just then.
+    None,
+    /// All of a block of which a part was written.
+    Blocks,
+}
+
+fn len(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("the disks are small")
+}
+
+fn range(start: u64, bytes: u64) -> Range<usize> {
+    len(start)..len(start + bytes)
+}
+
+impl Scene {
+    /// Sectors from, to and how many; what is in front of them and behind them belongs to somebody else.
+    fn new(shifts: &[(u64, u64, u64)]) -> Self {
+        let shift = |(from, to, sectors): &(u64, u64, u64)| Shift {
+            from: from * SECTOR,
+            to: to * SECTOR,
+            len: sectors * SECTOR,
+        };
+        let shifts: Vec<Shift> = shifts.iter().map(shift).collect();
+        let end =
+            shifts.iter().map(|shift| shift.from.max(shift.to) + shift.len).max().expect("there is one");
+        let journal = (end + 2 * BLOCK).next_multiple_of(BLOCK);
+        let before = noise(journal);
+        let mut after = before.clone();
+        for shift in &shifts {
+            after.copy_within(range(shift.from, shift.len), len(shift.to));
+        }
+        // A table in the third sector, and beside it what is only final.
+        let table = range(2 * SECTOR, SECTOR);
+        let mark =
+            Change { offset: 2 * SECTOR, before: before[table.clone()].to_vec(), after: vec![0xAA; 512] };
+        let kept = shifts.iter().map(|shift| overwritten(&before, &shifts, *shift));
+        let marks = Patch { steps: vec![vec![mark], kept.flatten().collect()] };
+        let finals = vec![(2 * SECTOR, vec![0xBB; 512]), (3 * SECTOR + 8, vec![0xCC; 9])];
+        for (offset, bytes) in &finals {
+            after[range(*offset, bytes.len() as u64)].copy_from_slice(bytes);
+        }
+        // What is final only has to be put back too.
+        let beside = Change {
+            offset: 3 * SECTOR,
+            before: before[1536..2048].to_vec(),
+            after: before[1536..2048].to_vec(),
+        };
+        let job = Job {
+            marks: Patch { steps: [marks.steps, vec![vec![beside]]].concat() },
+            shifts,
+            finals,
+            ..Job::default()
+        };
+        let mut owned = vec![false; before.len()];
+        for shift in &job.shifts {
+            owned[range(shift.from, shift.len)].fill(true);
+            owned[range(shift.to, shift.len)].fill(true);
+        }
+        owned[range(2 * SECTOR, 2 * SECTOR)].fill(true);
+        let mut left_behind = vec![false; before.len()];
+        job.shifts.iter().for_each(|shift| left_behind[range(shift.from, shift.len)].fill(true));
+        job.shifts.iter().for_each(|shift| left_behind[range(shift.to, shift.len)].fill(false));
+        let old = Bytes::new(journal + journal_len(&job, WINDOW)).with_bytes(0, &before);
+        Self { job, journal, old, before, after, owned, left_behind }
+    }
+
+    fn begin<'d>(&self, disk: &'d Platter) -> Mover<'d> {
+        Mover::begin(disk, disk, self.journal, &self.job, WINDOW).expect("the disk is as the job says")
+    }
+
+    /// Goes on and goes back from what a crash left, and gives the writes of both.
+    fn settle(&self, left: &Bytes, harm: Harm) -> [Vec<Vec<Write>>; 2] {
+        [true, false].map(|goes_on| {
+            let disk = Platter::new(left);
+            let ended = match Mover::recover(&disk, &disk, self.journal) {
+                Ok(mut mover) if goes_on => mover.forward(&mut Quiet),
+                Ok(mut mover) => mover.back(&mut Quiet),
+                // It was cut off before it could be found: then nothing was done of it.
+                Err(RealignError::NoJournal { .. }) => Ok(Ended::Back),
+                Err(error) => Err(error),
+            };
+            self.expect(&disk, ended.expect("the disk works"), harm);
+            disk.epochs()
+        })
+    }
+
+    /// Every byte in front of the journal is as it shall be then.
+    fn expect(&self, disk: &Platter, ended: Ended, harm: Harm) {
+        let expected = if ended == Ended::Forward { &self.after } else { &self.before };
+        let matters = |at: usize| ended == Ended::Back || !self.left_behind[at];
+        let found = disk.bytes().get(0, len(self.journal));
+        let is_beside = |at: usize| {
+            let block = at - at % len(BLOCK);
+            !self.owned[at] && self.owned[block..self.owned.len().min(block + len(BLOCK))].contains(&true)
+        };
+        let mut differs =
+            found.iter().zip(expected).enumerate().filter(|(_, (found, expected))| found != expected);
+        let differs = differs.find(|(at, _)| matters(*at) && (harm == Harm::None || !is_beside(*at)));
+        if let Some((at, _)) = differs {
+            panic!("{:?}: {ended:?}, and byte {at} (sector {}) is wrong", self.job.shifts, at / 512);
+        }
+    }
+
+    /// Tries some of the crashes that the writes can leave between each two flushes.
+    fn crash(
+        &self,
+        before: &Bytes,
+        epochs: &[Vec<Write>],
+        crashes: usize,
+        mut each: impl FnMut(&Bytes, Harm),
+    ) {
+        let mut base = before.clone();
+        let mut dice = 1;
+        for epoch in epochs {
+            let cut = platter::cut_off_somewhere(&base, epoch, crashes, &mut dice);
+            cut.iter().for_each(|left| each(left, Harm::None));
+            let smeared = platter::smeared(&base, epoch);
+            let stride = smeared.len().div_ceil(crashes).max(1);
+            smeared.iter().step_by(stride).for_each(|left| each(left, Harm::Blocks));
+            base = base.after(std::slice::from_ref(epoch));
+        }
+    }
+}
+
+/// How many crashes are tried between each two flushes: `REALIGN_CRASHES`, or so many.
+fn crashes(usual: usize) -> usize {
+    std::env::var("REALIGN_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Bytes in the place that a shift goes to, and that move nowhere themselves.
+fn overwritten(before: &[u8], shifts: &[Shift], shift: Shift) -> Vec<Change> {
+    let moves =
+        |sector: u64| shifts.iter().any(|shift| (shift.from..shift.from + shift.len).contains(&sector));
+    let sectors = (shift.to..shift.to + shift.len).step_by(512).filter(|sector| !moves(*sector));
+    let change = |offset: u64| {
+        let bytes = before[range(offset, SECTOR)].to_vec();
+        Change { offset, before: bytes.clone(), after: bytes }
+    };
+    sectors.map(change).collect()
+}
+
+fn noise(bytes: u64) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[7]
+    };
+    (0..bytes).map(next).collect()
+}
+
+/// Shifts of every kind, in sectors: from, to and how many.
+const KINDS: &[&[(u64, u64, u64)]] = &[
+    &[(63, 64, 50)],
+    &[(64, 63, 50)],
+    &[(63, 56, 41)],
+    &[(63, 70, 33)],
+    &[(65, 72, 7)],
+    &[(64, 72, 40)],
+    &[(72, 64, 40)],
+    &[(64, 96, 80)],
+    &[(96, 64, 83)],
+    &[(63, 96, 77)],
+    &[(64, 200, 60)],
+    &[(200, 63, 60)],
+    &[(63, 64, 1)],
+    // The later makes room for the earlier.
+    &[(100, 112, 30), (63, 72, 30)],
+    &[(63, 56, 30), (100, 88, 30)],
+    &[(100, 101, 9), (63, 64, 20)],
+];
+
+#[test]
+fn whatever_a_crash_leaves_it_can_go_on_and_go_back() {
+    for kind in KINDS {
+        let scene = Scene::new(kind);
+        let disk = Platter::new(&scene.old);
+        assert_eq!(scene.begin(&disk).forward(&mut Quiet).expect("nothing fails"), Ended::Forward);
+        scene.expect(&disk, Ended::Forward, Harm::None);
+        let mut tried = 0;
+        scene.crash(&scene.old, &disk.epochs(), crashes(3), |left, harm| {
+            scene.settle(left, harm);
+            tried += 1;
+        });
+        assert!(tried > 50, "{kind:?}: {tried} crashes");
+    }
+}
+
+#[test]
+fn a_crash_on_the_way_on_or_back_can_go_on_and_go_back_too() {
+    for kind in KINDS.iter().step_by(2) {
+        let scene = Scene::new(kind);
+        let disk = Platter::new(&scene.old);
+        scene.begin(&disk).forward(&mut Quiet).expect("nothing fails");
+        let epochs = disk.epochs();
+        let middle = epochs.len() / 2;
+        let mut base = scene.old.clone();
+        for (at, epoch) in epochs.iter().enumerate() {
+            if at % 7 == middle % 7 {
+                for again in scene.settle(&base, Harm::None) {
+                    scene.crash(&base, &again, crashes(1), |left, harm| drop(scene.settle(left, harm)));
+                }
+            }
+            base = base.after(std::slice::from_ref(epoch));
+        }
+    }
+}
+
+/// Somebody who stops it after so many bytes.
+struct StopAt(u64, u64);
+
+impl Watch for StopAt {
+    fn moved(&mut self, done: u64, _of: u64) {
+        self.1 = done;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.1 >= self.0
+    }
+}
+
+#[test]
+fn what_was_stopped_can_go_on_and_go_back_with_a_journal_elsewhere() {
+    for kind in KINDS {
+        let scene = Scene::new(kind);
+        let of = scene.job.bytes();
+        for (stop, goes_on) in [(0, true), (1, false), (of / 2, true), (of / 2, false), (of, false)] {
+            let (disk, journal) = (Platter::new(&scene.old), MemoryDevice::new(4 << 20));
+            let mut mover = Mover::begin(&disk, &journal, 8192, &scene.job, WINDOW).expect("nothing fails");
+            let stopped = mover.forward(&mut StopAt(stop, 0));
+            assert!(
+                matches!(stopped, Err(RealignError::Stopped { done, .. }) if done >= stop),
+                "{stopped:?}"
+            );
+            assert!(disk.epochs().last().expect("there is one").is_empty(), "all is on the medium");
+            let mut mover = Mover::recover(&disk, &journal, 8192).expect("it is found again");
+            assert_eq!(mover.id(), scene.job.id);
+            let ended = if goes_on { mover.forward(&mut Quiet) } else { mover.back(&mut Quiet) };
+            assert_eq!(ended.expect("nothing fails"), if goes_on { Ended::Forward } else { Ended::Back });
+            scene.expect(&disk, if goes_on { Ended::Forward } else { Ended::Back }, Harm::None);
+        }
+    }
+}
+
+#[test]
+fn a_bad_sector_anywhere_stops_it_and_everything_can_go_back() {
+    for kind in KINDS {
+        let scene = Scene::new(kind);
+        for shift in &scene.job.shifts {
+            for sector in (shift.from..shift.from + shift.len).step_by(512) {
+                let disk = FaultDevice::new(Platter::new(&scene.old));
+                let bad = disk.with_bad_bytes(sector..sector + 512);
+                let journal = MemoryDevice::new(4 << 20);
+                let mut mover =
+                    Mover::begin(&bad, &journal, 0, &scene.job, WINDOW).expect("it is not looked at yet");
+                let failed = mover.forward(&mut Quiet);
+                assert!(matches!(failed, Err(RealignError::Read { .. })), "{kind:?}, {sector}: {failed:?}");
+                let mut mover = Mover::recover(&bad, &journal, 0).expect("the journal is whole");
+                assert_eq!(
+                    mover.back(&mut Quiet).expect("what moved can be read"),
+                    Ended::Back,
+                    "{kind:?}, {sector}"
+                );
+                scene.expect(bad.inner(), Ended::Back, Harm::None);
+            }
+        }
+    }
+}
+
+#[test]
+fn jobs_that_would_lose_bytes_are_refused() {
+    let disk = MemoryDevice::new(1 << 20);
+    let journal = MemoryDevice::new(4 << 20);
+    let shift = |from: u64, to: u64, len: u64| Shift { from, to, len };
+    let begin = |job: &Job| Mover::begin(&disk, &journal, 0, job, WINDOW).map(|_| ());
+    for shifts in [
+        vec![shift(0, 4096, 1 << 20)],
+        vec![shift(u64::MAX, 4096, 1)],
+        vec![shift(512, 512, 512)],
+        // The first lands on the second, which has still to move.
+        vec![shift(0, 8192, 4096), shift(8192, 16384, 4096)],
+        vec![shift(0, 8192, 4096), shift(4096, 10240, 4096)],
+        vec![shift(0, 8192, 512); 257],
+    ] {
+        let refused = begin(&Job { shifts, ..Job::default() });
+        assert!(matches!(refused, Err(RealignError::Job(_))), "{refused:?}");
+    }
+    let mark = Change { offset: 512, before: vec![0; 512], after: vec![1; 512] };
+    let marks = Patch { steps: vec![vec![mark.clone()]] };
+    let among = begin(&Job { marks: marks.clone(), shifts: vec![shift(0, 8192, 4096)], ..Job::default() });
+    assert!(matches!(among, Err(RealignError::Job(_))), "{among:?}");
+    let changed = Change { before: vec![9; 512], ..mark };
+    let changed = begin(&Job { marks: Patch { steps: vec![vec![changed]] }, ..Job::default() });
+    assert!(matches!(changed, Err(RealignError::Marks(_))), "{changed:?}");
+    assert!(
+        matches!(Mover::recover(&disk, &journal, 0), Err(RealignError::NoJournal { .. })),
+        "nothing was begun"
+    );
+}
+
+#[test]
+fn a_journal_that_is_not_whole_is_none() {
+    let scene = Scene::new(KINDS[0]);
+    let disk = Platter::new(&scene.old);
+    let journal = MemoryDevice::new(4 << 20);
+    drop(Mover::begin(&disk, &journal, 0, &scene.job, WINDOW).expect("nothing fails"));
+    let mut head = [0; 4096];
+    journal.read_at(0, &mut head).expect("it is that long");
+    // Its fields and their checksum; the rest of the block is padding.
+    for byte in 0..76 {
+        let mut other = head;
+        other[byte] ^= 0x10;
+        journal.write_at(0, &other).expect("it is that long");
+        let found = Mover::recover(&disk, &journal, 0).map(|_| ());
+        assert!(matches!(found, Err(RealignError::NoJournal { .. })), "byte {byte}: {found:?}");
+    }
+    journal.write_at(0, &head).expect("it is that long");
+    assert!(Mover::recover(&disk, &journal, 0).is_ok());
+    let short = MemoryDevice::from_bytes(&head);
+    assert!(matches!(Mover::recover(&disk, &short, 0).map(|_| ()), Err(RealignError::Journal { .. })));
+}
