@@ -8,14 +8,16 @@ mod common;
 mod convert;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use common::loops::Loop;
+use common::tools::{Printed, note, parted, run, said, said_with, start, text};
+use common::{files_in, poke, resize};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -1336,114 +1338,6 @@ impl Bench {
     }
 }
 
-/// The Debian package of each tool.
-const PACKAGES: [(&str, &str); 29] = [
-    ("blkid", "util-linux"),
-    ("blockdev", "util-linux"),
-    ("btrfs", "btrfs-progs"),
-    ("cryptsetup", "cryptsetup-bin"),
-    ("flock", "util-linux"),
-    ("fsck.ext4", "e2fsprogs"),
-    ("losetup", "mount"),
-    ("mkfs.btrfs", "btrfs-progs"),
-    ("mkfs.exfat", "exfatprogs"),
-    ("mkfs.ext2", "e2fsprogs"),
-    ("mkfs.ext4", "e2fsprogs"),
-    ("mkfs.ntfs", "ntfs-3g"),
-    ("mkfs.vfat", "dosfstools"),
-    ("mkfs.xfs", "xfsprogs"),
-    ("mkswap", "util-linux"),
-    ("mount", "mount"),
-    ("parted", "parted"),
-    ("partx", "util-linux"),
-    ("perl", "perl-base"),
-    ("qemu-img", "qemu-utils"),
-    ("script", "bsdutils"),
-    ("sfdisk", "fdisk"),
-    ("sgdisk", "gdisk"),
-    ("swapoff", "mount"),
-    ("swapon", "mount"),
-    ("sync", "coreutils"),
-    ("umount", "mount"),
-    ("wipefs", "util-linux"),
-    ("xorriso", "xorriso"),
-];
-
-/// What a program printed.
-struct Printed {
-    output: String,
-    errors: String,
-    exit: i32,
-}
-
-impl Printed {
-    fn of(command: Command, input: &str) -> Self {
-        let mut child = start(command);
-        let mut stdin = child.stdin.take().expect("stdin was asked to be a pipe");
-        // What reads no input closes the pipe, which is no failure.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        let output = child.wait_with_output().expect("it can be waited for");
-        Self {
-            output: String::from_utf8_lossy(&output.stdout).into_owned(),
-            errors: String::from_utf8_lossy(&output.stderr).into_owned(),
-            exit: output.status.code().unwrap_or(-1),
-        }
-    }
-
-    fn assert_exit(&self, exit: i32, context: &str) {
-        assert_eq!(self.exit, exit, "{context}\n{}{}", self.output, self.errors);
-    }
-
-    /// All that is said about the trouble is one line, with all of these words.
-    fn assert_one_line(&self, words: &[&str]) {
-        assert_eq!(self.errors.lines().count(), 1, "{}", self.errors);
-        for word in words {
-            assert!(self.errors.contains(word), "{word:?} is not in {}", self.errors);
-        }
-    }
-}
-
-/// Starts a program with pipes; one that is missing fails the test and names its package.
-fn start(mut command: Command) -> Child {
-    let spawned = command
-        .env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let tool = command.get_program().display();
-    match spawned {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let package = PACKAGES.iter().find(|(name, _)| *name == command.get_program());
-            let (_, package) = package.expect("every tool is in the list");
-            panic!("{tool} is missing: apt-get install {package} (see the feature peer-tests)")
-        }
-        spawned => spawned.unwrap_or_else(|error| panic!("{tool}: {error}")),
-    }
-}
-
-fn said_with(tool: &str, arguments: &[&str], input: &str) -> Printed {
-    assert!(PACKAGES.iter().any(|(name, _)| *name == tool), "{tool} is not in the list of packages");
-    let mut command = Command::new(tool);
-    // sfdisk takes names that are not ASCII only in a locale that has them.
-    command.args(arguments).env("LC_ALL", "C.UTF-8");
-    Printed::of(command, input)
-}
-
-/// Runs a tool that must succeed.
-fn run(tool: &str, arguments: &[&str], input: &str) -> Printed {
-    let printed = said_with(tool, arguments, input);
-    assert_eq!(printed.exit, 0, "{tool} {arguments:?}\n{input}{}{}", printed.output, printed.errors);
-    printed
-}
-
-/// Everything a tool says, whether it succeeds or not.
-fn said(tool: &str, arguments: &[&str]) -> String {
-    let printed = said_with(tool, arguments, "");
-    printed.output + &printed.errors
-}
-
 /// Writes a table without a word to the kernel, and leaves everything else as it is.
 fn sfdisk_quietly(disk: &Path, script: &str) {
     let options = [
@@ -1462,21 +1356,6 @@ fn sfdisk_quietly(disk: &Path, script: &str) {
 fn sgdisk(disk: &Path, options: &str) {
     let options: Vec<&str> = options.split(' ').chain([text(disk)]).collect();
     run("sgdisk", &options, "");
-}
-
-fn parted(disk: &Path, commands: &str) {
-    let arguments: Vec<&str> = ["-s", text(disk)].into_iter().chain(commands.split_whitespace()).collect();
-    run("parted", &arguments, "");
-}
-
-/// Says why a test ends early; cargo shows it with `--show-output`.
-#[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]
-fn note(why: &str) {
-    println!("{why}");
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the scratch folder has a name in UTF-8")
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1527,23 +1406,6 @@ fn read_at(file: &Path, offset: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     File::open(file).and_then(|file| file.read_exact_at(&mut bytes, offset)).expect("it can be read");
     bytes
-}
-
-fn resize(image: &Path, size: u64) {
-    let file = OpenOptions::new().write(true).open(image);
-    file.and_then(|file| file.set_len(size)).expect("the image can be written");
-}
-
-fn poke(image: &Path, offset: u64, bytes: &[u8]) {
-    let file = OpenOptions::new().write(true).open(image);
-    file.and_then(|file| file.write_all_at(bytes, offset)).expect("the image can be written");
-}
-
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1654,59 +1516,7 @@ impl Drop for Swapped {
 // ---------------------------------------------------------------------------------------------------------------
 // Loop devices
 
-/// Loop devices belong to the whole machine: they are bound and released one at a time.
-static LOOPS: Mutex<()> = Mutex::new(());
-
-fn lock_loops() -> MutexGuard<'static, ()> {
-    // A test that failed has released its device all the same.
-    LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A loop device that is released at the end, also of a test that fails.
-struct Loop {
-    node: PathBuf,
-}
-
 impl Loop {
-    fn attach(file: &Path, sector_size: u64, options: &[&str]) -> Self {
-        let _one_at_a_time = lock_loops();
-        let sector_size = sector_size.to_string();
-        let mut arguments = vec!["--find", "--show", "--sector-size", &sector_size];
-        arguments.extend(options);
-        arguments.push(text(file));
-        let printed = run("losetup", &arguments, "");
-        Self { node: PathBuf::from(printed.output.trim()) }
-    }
-
-    fn path(&self) -> &str {
-        text(&self.node)
-    }
-
-    /// The node of a partition.
-    fn partition(&self, number: u64) -> String {
-        format!("{}p{number}", self.path())
-    }
-
-    /// Makes the kernel's partitions those of the table, also where the kernel reads no tables itself.
-    fn show_to_kernel(&self) {
-        if !self.kernel_partitions().is_empty() {
-            run("partx", &["--delete", self.path()], "");
-        }
-        run("partx", &["--add", self.path()], "");
-    }
-
-    /// Start and size of each partition that the kernel has, in units of 512 bytes.
-    fn kernel_partitions(&self) -> BTreeMap<u64, (u64, u64)> {
-        let name = self.node.file_name().expect("losetup prints a path in /dev");
-        let folders = files_in(&Path::new("/sys/block").join(name));
-        let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-        let partition = |folder: PathBuf| {
-            let number = |attribute: &str| number(folder.join(attribute));
-            Some((number("partition")?, (number("start")?, number("size")?)))
-        };
-        folders.into_iter().filter_map(partition).collect()
-    }
-
     /// The kernel has the partitions of the table on the disk, and no others.
     fn assert_known_to_kernel(&self, context: &str) {
         let known = self.kernel_partitions();
@@ -1723,15 +1533,5 @@ impl Loop {
             (row.number, (start, size.unwrap_or_else(|| in_512(row.end + 1 - row.start))))
         });
         assert_eq!(known, expected.collect(), "{context}");
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _one_at_a_time = lock_loops();
-        if !self.kernel_partitions().is_empty() {
-            said("partx", &["--delete", self.path()]);
-        }
-        said("losetup", &["--detach", self.path()]);
     }
 }

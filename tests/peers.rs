@@ -6,13 +6,13 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use common::loops::{Loop, lock_loops};
+use common::tools::{note, parted, run, said, said_with, text};
+use common::{poke, resize};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -512,8 +512,8 @@ fn the_kernels_view_of_an_mbr_with_a_container_is_not_stale() {
         let device = Loop::attach(&image, sector_size, &[]);
         write_quietly(&device, "label: dos\n,4M\n,,E\n,4M\n,4M\n");
         // On sectors of 4096 bytes partx asks for a container of 1024 bytes, which the kernel refuses.
-        device.show_to_kernel();
-        let known = device.kernel_partitions();
+        device.offer_to_kernel();
+        let known: BTreeSet<u64> = device.kernel_partitions().into_keys().collect();
         assert!(known.is_superset(&BTreeSet::from([1, 5, 6])), "{known:?}");
         let (disk, _) = check(&device.node, &[]);
         assert_eq!(stale(&disk), None, "{sector_size}, the kernel has {known:?}");
@@ -530,7 +530,7 @@ fn what_parted_tells_the_kernel_is_not_stale() {
         let device = Loop::attach(&image, sector_size, &[]);
         parted(&device.node, PARTED_COMMANDS[0].1);
         let (disk, _) = check(&device.node, &[]);
-        let known = device.kernel_partitions();
+        let known: BTreeSet<u64> = device.kernel_partitions().into_keys().collect();
         assert_eq!(known, BTreeSet::from([1, 2, 5, 6, 7]));
         assert_eq!(stale(&disk), None, "{sector_size}");
         assert_eq!(nodes(&disk), known.iter().map(|number| device.partition(*number)).collect::<Vec<_>>());
@@ -1158,96 +1158,10 @@ fn nodes(disk: &Value) -> Vec<String> {
 // ---------------------------------------------------------------------------------------------------------------
 // Running the tools
 
-/// The Debian package of each tool.
-const PACKAGES: [(&str, &str); 19] = [
-    ("dmsetup", "dmsetup"),
-    ("kpartx", "kpartx"),
-    ("losetup", "mount"),
-    ("mkfs.ext2", "e2fsprogs"),
-    ("mkfs.ext4", "e2fsprogs"),
-    ("mkfs.ntfs", "ntfs-3g"),
-    ("mkfs.vfat", "dosfstools"),
-    ("mkfs.xfs", "xfsprogs"),
-    ("mkswap", "util-linux"),
-    ("modprobe", "kmod"),
-    ("parted", "parted"),
-    ("partx", "util-linux"),
-    ("pvcreate", "lvm2"),
-    ("qemu-img", "qemu-utils"),
-    ("sfdisk", "fdisk"),
-    ("sgdisk", "gdisk"),
-    ("strace", "strace"),
-    ("wipefs", "util-linux"),
-    ("xorriso", "xorriso"),
-];
-
-/// What a tool printed.
-struct Printed {
-    output: String,
-    errors: String,
-    exit: i32,
-}
-
-/// Runs a tool that must succeed.
-fn run(tool: &str, arguments: &[&str], input: &str) -> Printed {
-    let printed = said_with(tool, arguments, input);
-    assert_eq!(printed.exit, 0, "{tool} {arguments:?}\n{input}{}{}", printed.output, printed.errors);
-    printed
-}
-
-/// Says why a test ends early; cargo shows it with `--show-output`.
-#[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]
-fn note(why: &str) {
-    println!("{why}");
-}
-
-/// Everything a tool says, whether it succeeds or not.
-fn said(tool: &str, arguments: &[&str]) -> String {
-    let printed = said_with(tool, arguments, "");
-    printed.output + &printed.errors
-}
-
-fn said_with(tool: &str, arguments: &[&str], input: &str) -> Printed {
-    let (_, package) = PACKAGES.iter().find(|(name, _)| *name == tool).expect("every tool is in the list");
-    let spawned = Command::new(tool)
-        .args(arguments)
-        .env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()))
-        .env("LC_ALL", "C.UTF-8")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = match spawned {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            panic!("{tool} is missing: apt-get install {package} (see the feature peer-tests)")
-        }
-        spawned => spawned.unwrap_or_else(|error| panic!("{tool}: {error}")),
-    };
-    let mut stdin = child.stdin.take().expect("stdin was asked to be a pipe");
-    // A tool that reads no input closes the pipe, which is no failure.
-    let _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{tool}: {error}"));
-    Printed {
-        output: String::from_utf8_lossy(&output.stdout).into_owned(),
-        errors: String::from_utf8_lossy(&output.stderr).into_owned(),
-        exit: output.status.code().unwrap_or(-1),
-    }
-}
-
-fn parted(path: &Path, commands: &str) {
-    let arguments: Vec<&str> = ["-s", text(path)].into_iter().chain(commands.split_whitespace()).collect();
-    run("parted", &arguments, "");
-}
-
 /// Writes a table without a word to the kernel.
 fn write_quietly(device: &Loop, script: &str) {
     let options = ["-q", "--no-reread", "--no-tell-kernel", "--wipe", "always", device.path()];
     run("sfdisk", &options, script);
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the scratch folder has a name in UTF-8")
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1263,102 +1177,8 @@ fn blank(folder: &Path, size: u64) -> PathBuf {
     path
 }
 
-fn resize(image: &Path, size: u64) {
-    let file = OpenOptions::new().write(true).open(image);
-    file.and_then(|file| file.set_len(size)).expect("the image can be written");
-}
-
-fn poke(image: &Path, offset: u64, bytes: &[u8]) {
-    let file = OpenOptions::new().write(true).open(image);
-    file.and_then(|file| file.write_all_at(bytes, offset)).expect("the image can be written");
-}
-
 fn zero(image: &Path, sector: u64, count: usize) {
     poke(image, sector * 512, &vec![0; 512 * count]);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Loop devices
-
-/// Loop devices belong to the whole machine: they are bound and released one at a time.
-static LOOPS: Mutex<()> = Mutex::new(());
-
-fn lock_loops() -> MutexGuard<'static, ()> {
-    // A test that failed has released its device all the same.
-    LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A loop device that is released at the end, also of a test that fails.
-struct Loop {
-    node: PathBuf,
-}
-
-impl Loop {
-    fn attach(image: &Path, sector_size: u64, options: &[&str]) -> Self {
-        let _one_at_a_time = lock_loops();
-        let sector_size = sector_size.to_string();
-        let mut arguments = vec!["--find", "--show", "--sector-size", &sector_size];
-        arguments.extend(options);
-        arguments.push(text(image));
-        let printed = run("losetup", &arguments, "");
-        Self { node: PathBuf::from(printed.output.trim()) }
-    }
-
-    /// A device whose sectors from `byte` on cannot be read: the image behind it ends there. `None` where the
-    /// kernel invents zeros for them.
-    fn failing_from(image: &Path, byte: u64) -> Option<Self> {
-        let device = Self::attach(image, 512, &[]);
-        resize(image, byte);
-        let mut file = File::open(&device.node).expect("root may open a loop device");
-        file.seek(SeekFrom::Start(byte)).expect("the device is longer");
-        if file.read_exact(&mut [0; 512]).is_ok() {
-            note("this kernel reads zeros where the file behind a loop device has ended");
-            return None;
-        }
-        Some(device)
-    }
-
-    fn path(&self) -> &str {
-        text(&self.node)
-    }
-
-    fn name(&self) -> &str {
-        self.node.file_name().and_then(|name| name.to_str()).expect("losetup prints a path in /dev")
-    }
-
-    /// The node of a partition.
-    fn partition(&self, number: u64) -> String {
-        format!("{}p{number}", self.path())
-    }
-
-    /// Makes the kernel's partitions those of the table, as far as the kernel takes them. `partx --update` stops
-    /// at the first that was removed from the table, or that the kernel refuses.
-    fn show_to_kernel(&self) {
-        self.hide_from_kernel();
-        said("partx", &["--add", self.path()]);
-    }
-
-    fn hide_from_kernel(&self) {
-        if !self.kernel_partitions().is_empty() {
-            run("partx", &["--delete", self.path()], "");
-        }
-    }
-
-    /// The numbers of the partitions that the kernel has.
-    fn kernel_partitions(&self) -> BTreeSet<u64> {
-        let folder = Path::new("/sys/block").join(self.name());
-        let entries = fs::read_dir(folder).expect("sysfs shows the device").flatten();
-        let numbers = entries.filter_map(|entry| fs::read_to_string(entry.path().join("partition")).ok());
-        numbers.map(|number| number.trim().parse().expect("sysfs has a number")).collect()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _one_at_a_time = lock_loops();
-        said("partx", &["--delete", self.path()]);
-        said("losetup", &["--detach", self.path()]);
-    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 
 mod common;
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use common::loops::Loop;
+use common::tools::{run, text};
 use serde_json::Value;
 
 /// What to ask for: policies, odd sizes, a container, names and types.
@@ -85,15 +86,9 @@ fn sfdisk_makes_what_was_planned() {
     for request in REQUESTS {
         let disk = fresh(folder.path());
         let expected = planned(request, &disk);
-        let mut sfdisk = Command::new("sfdisk")
-            .args(["--quiet", "--wipe", "never", "--wipe-partitions", "never"])
-            .arg(&disk)
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("sfdisk runs: apt-get install fdisk");
         let script = plan(request, &disk, "sfdisk");
-        sfdisk.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("sfdisk reads its script");
-        assert!(sfdisk.wait().expect("it ends").success(), "{script}");
+        let options = ["--quiet", "--wipe", "never", "--wipe-partitions", "never", text(&disk)];
+        run("sfdisk", &options, &script);
         assert_eq!(made(&disk), expected, "{script}");
     }
 }
@@ -122,35 +117,13 @@ fn parted_makes_what_was_planned() {
     }
 }
 
-/// A loop device with sectors of 4096 bytes over a file; detached when it goes out of scope.
-struct Loop(String);
-
-impl Loop {
-    fn attach(file: &Path) -> Self {
-        let output = Command::new("losetup")
-            .args(["--find", "--show", "--sector-size", "4096"])
-            .arg(file)
-            .output()
-            .expect("losetup runs: apt-get install mount");
-        assert!(output.status.success(), "losetup needs root: {}", String::from_utf8_lossy(&output.stderr));
-        Self(String::from_utf8(output.stdout).expect("a path").trim().to_owned())
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup").args(["--detach", &self.0]).status();
-        assert!(detached.is_ok_and(|status| status.success()), "{} stays attached", self.0);
-    }
-}
-
 #[test]
 fn sectors_of_4096_bytes_are_planned_and_made_in_their_own_unit() {
     let folder = common::scratch();
     let request = ["--size", "64M,type=esp,name=EFI", "--size", "100M", "x2", "--size", "rest"];
     let file = fresh(folder.path());
-    let device = Loop::attach(&file);
-    let disk = Path::new(&device.0);
+    let device = Loop::attach(&file, 4096, &[]);
+    let disk = &*device.node;
     let expected = planned(&request, disk);
     assert_eq!(expected[0].1, 256, "1 MiB is LBA 256");
     let line = plan(&request, disk, "sgdisk");

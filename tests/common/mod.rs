@@ -3,10 +3,16 @@
 
 pub mod invariants;
 pub mod layouts;
+#[cfg(feature = "peer-tests")]
+pub mod loops;
 pub mod platter;
 pub mod requests;
 pub mod stream;
+#[cfg(feature = "peer-tests")]
+pub mod tools;
 
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -108,6 +114,26 @@ pub fn file(folder: &Path, name: &str, image: &Image) -> PathBuf {
     let path = folder.join(name);
     image.write_to(&path).expect("the scratch folder takes sparse images");
     path
+}
+
+/// Writes these bytes over those of an image or a device.
+pub fn poke(image: &Path, offset: u64, bytes: &[u8]) {
+    let file = OpenOptions::new().write(true).open(image);
+    file.and_then(|file| file.write_all_at(bytes, offset)).expect("the image can be written");
+}
+
+/// Lets an image end at another byte.
+pub fn resize(image: &Path, size: u64) {
+    let file = OpenOptions::new().write(true).open(image);
+    file.and_then(|file| file.set_len(size)).expect("the image can be written");
+}
+
+/// What a folder holds, by name; nothing where there is no folder.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// The command, without the caller's locale, colours and backups.
