@@ -384,6 +384,13 @@ mod lossless {
         image
     }
 
+    /// The recorded tables and the odd one, each with its name and its unit.
+    fn gpts() -> impl Iterator<Item = (String, SectorSize, Image)> {
+        let recorded = recorded("gpt").into_iter().filter(|recorded| recorded.name != "sfdisk-mbr-over-gpt");
+        let images = recorded.map(|recorded| (recorded.name.clone(), unit_of(&recorded), recorded.image()));
+        images.chain([("odd".to_owned(), SectorSize::B512, odd_gpt())])
+    }
+
     #[test]
     fn the_odd_gpt_is_whole() {
         let report = common::report(&odd_gpt());
@@ -393,11 +400,8 @@ mod lossless {
 
     #[test]
     fn a_gpt_entry_that_is_placed_changes_its_two_numbers_and_the_checksums() {
-        let images = recorded("gpt").into_iter().filter(|recorded| recorded.name != "sfdisk-mbr-over-gpt");
-        let images = images.map(|recorded| (recorded.name.clone(), unit_of(&recorded), recorded.image()));
-        let odd = ("odd".to_owned(), SectorSize::B512, odd_gpt());
         let mut compared = 0;
-        for (name, unit, image) in images.chain([odd]) {
+        for (name, unit, image) in gpts() {
             let disk = common::memory(&image);
             let table = table_of(&disk, unit);
             for partition in &table.partitions {
@@ -421,11 +425,8 @@ mod lossless {
 
     #[test]
     fn a_gpt_entry_that_is_added_fills_its_slot_and_changes_the_checksums() {
-        let images = recorded("gpt").into_iter().filter(|recorded| recorded.name != "sfdisk-mbr-over-gpt");
-        let images = images.map(|recorded| (recorded.name.clone(), unit_of(&recorded), recorded.image()));
-        let odd = ("odd".to_owned(), SectorSize::B512, odd_gpt());
         let mut compared = 0;
-        for (name, unit, image) in images.chain([odd]) {
+        for (name, unit, image) in gpts() {
             let disk = common::memory(&image);
             let table = table_of(&disk, unit);
             let header = table.gpt.as_ref().unwrap().header().unwrap();

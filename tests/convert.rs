@@ -482,16 +482,8 @@ fn gpt() -> impl Strategy<Value = Existing> {
             };
             let partitions = placed(6, unit, first_usable, last_usable);
             (partitions, layouts::slots(entry_count)).prop_map(move |(placed, slots)| {
-                let entry = |(slot, placed): (&u32, &layouts::Placed)| GptEntry {
-                    slot: *slot,
-                    kind: placed.kind,
-                    id: placed.id,
-                    first: placed.first,
-                    last: placed.last,
-                    attributes: placed.attributes,
-                    name: placed.name.clone(),
-                };
-                let entries: Vec<GptEntry> = slots.iter().zip(&placed).map(entry).collect();
+                let entries: Vec<GptEntry> =
+                    slots.iter().zip(&placed).map(|(slot, placed)| placed.entry(*slot)).collect();
                 let mut image = Image::blank(image_size);
                 fixtures::gpt::write(&mut image, &GptSpec { entries: entries.clone(), ..spec.clone() });
                 image.put(0, &[code; 446]);

@@ -271,16 +271,7 @@ mod builders {
             };
             (layouts::apart(8, from, to), layouts::slots(entry_count)).prop_map(move |(placed, slots)| {
                 let placed: Vec<_> = slots.into_iter().zip(placed).collect();
-                let entry = |(slot, placed): &(u32, Placed)| GptEntry {
-                    slot: *slot,
-                    kind: placed.kind,
-                    id: placed.id,
-                    first: placed.first,
-                    last: placed.last,
-                    attributes: placed.attributes,
-                    name: placed.name.clone(),
-                };
-                let entries = placed.iter().map(entry).collect();
+                let entries = placed.iter().map(|(slot, placed)| placed.entry(*slot)).collect();
                 GptDisk { spec: GptSpec { entries, ..spec.clone() }, placed }
             })
         })

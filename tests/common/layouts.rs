@@ -1,6 +1,7 @@
 //! Layouts: what lies where, whatever table says so.
 
 use align_core::table::Partition;
+use fixtures::GptEntry;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -13,6 +14,21 @@ pub struct Placed {
     pub id: [u8; 16],
     pub attributes: u64,
     pub name: String,
+}
+
+impl Placed {
+    /// In this slot of a GPT.
+    pub fn entry(&self, slot: u32) -> GptEntry {
+        GptEntry {
+            slot,
+            kind: self.kind,
+            id: self.id,
+            first: self.first,
+            last: self.last,
+            attributes: self.attributes,
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// Type GUIDs: two that are known, one that is exempt, or any.
