@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use common::listing::{Listing, Row, by_sfdisk, by_sgdisk, number_of, rows};
 use common::loops::Loop;
 use common::tools::{Printed, note, parted, run, said, said_with, start, text};
 use common::{files_in, poke, resize};
@@ -1059,39 +1060,15 @@ fn assert_only_new_table(disk: &Path, table: &str, context: &str) {
 // ---------------------------------------------------------------------------------------------------------------
 // What the tools see
 
-/// A partition; the last two are empty where they are not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
-    number: u64,
-    start: u64,
-    end: u64,
-    /// `0x83`, or a GUID in upper case.
-    type_: String,
-    name: String,
-    id: String,
-}
-
-struct Listing {
-    /// As sfdisk calls it.
-    label: String,
-    rows: Vec<Row>,
-}
-
-/// The partitions that a plan has.
+/// The table that a plan has.
 fn planned(plan: &str) -> Listing {
     let plan: Value = serde_json::from_str(plan).expect("the plan is JSON");
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let number = |value: &Value| value.as_u64().expect("a number");
-    let partitions = plan["partitions"].as_array().expect("an array").iter();
-    let rows = partitions.map(|partition| Row {
-        number: number(&partition["number"]),
-        start: number(&partition["start"]),
-        end: number(&partition["end"]),
-        type_: word(&partition["type"]),
-        name: word(&partition["name"]),
+    Listing {
+        label: plan["table"].as_str().expect("a text").to_owned(),
+        sector_size: plan["sector_size"].as_u64().expect("a number"),
         id: String::new(),
-    });
-    Listing { label: word(&plan["table"]).replace("mbr", "dos"), rows: rows.collect() }
+        rows: rows(&plan),
+    }
 }
 
 /// No tool that knows the table has a complaint, and each prints these partitions.
@@ -1120,68 +1097,6 @@ fn assert_peers_agree(context: &str, disk: &Path, expected: &Listing) {
         let verified = run("sgdisk", &["-v", text(disk)], "");
         assert!(verified.output.contains("No problems found"), "{context}: {}", verified.output);
     }
-}
-
-fn by_sfdisk(disk: &Path) -> Listing {
-    let printed = run("sfdisk", &["--json", text(disk)], "");
-    let document: Value = serde_json::from_str(&printed.output).expect("sfdisk prints JSON");
-    let table = &document["partitiontable"];
-    let label = table["label"].as_str().expect("a text").to_owned();
-    let listed = table["partitions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let row = |listed: &Value| {
-        let word = |key: &str| listed[key].as_str().unwrap_or_default().to_owned();
-        let start = listed["start"].as_u64().expect("a number");
-        let type_ = word("type");
-        Row {
-            number: number_of(&word("node"), disk),
-            start,
-            end: start + listed["size"].as_u64().expect("a number") - 1,
-            type_: if label == "dos" { format!("0x{type_:0>2}") } else { type_ },
-            name: word("name"),
-            id: word("uuid"),
-        }
-    };
-    let mut rows: Vec<Row> = listed.iter().map(row).collect();
-    rows.sort_by_key(|row| row.number);
-    Listing { label, rows }
-}
-
-/// The number at the end of a partition's node.
-fn number_of(node: &str, disk: &Path) -> u64 {
-    let number = node.strip_prefix(text(disk)).expect("the node begins with the disk's path");
-    number.trim_start_matches('p').trim_start_matches("-part").parse().expect("the node ends with the number")
-}
-
-fn by_sgdisk(disk: &Path) -> Vec<Row> {
-    let printed = run("sgdisk", &["-p", text(disk)], "").output;
-    let listed = printed.lines().skip_while(|line| !line.starts_with("Number")).skip(1);
-    let places: Vec<(u64, u64, u64)> = listed
-        .map(|line| {
-            let mut words = line.split_whitespace().map(|word| word.parse::<u64>());
-            let mut number = || words.next().and_then(Result::ok).expect(line);
-            (number(), number(), number())
-        })
-        .collect();
-    let asked: Vec<String> = places.iter().map(|(number, ..)| format!("-i{number}")).collect();
-    let asked: Vec<&str> = asked.iter().map(String::as_str).chain([text(disk)]).collect();
-    let details = run("sgdisk", &asked, "").output;
-    let all = |key: &str| -> Vec<String> {
-        let values = details.lines().filter_map(|line| line.strip_prefix(key));
-        values.map(|value| value.trim().to_owned()).collect()
-    };
-    let (types, ids, names) =
-        (all("Partition GUID code:"), all("Partition unique GUID:"), all("Partition name:"));
-    assert_eq!([types.len(), ids.len(), names.len()], [places.len(); 3], "{details}");
-    let rows =
-        places.iter().zip(types).zip(ids).zip(names).map(|((((number, start, end), type_), id), name)| Row {
-            number: *number,
-            start: *start,
-            end: *end,
-            type_: type_.split(' ').next().unwrap_or_default().to_owned(),
-            name: name.trim_matches('\'').to_owned(),
-            id,
-        });
-    rows.collect()
 }
 
 /// Number, start, end and the flag that stands for the type.

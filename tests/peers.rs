@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use common::listing::{Listing, Row, by_sfdisk, by_sgdisk, rows};
 use common::loops::{Loop, lock_loops};
 use common::tools::{note, parted, run, said, said_with, text};
 use common::{poke, resize};
@@ -927,26 +928,6 @@ fn reads_of(folder: &Path, image: &Path) -> usize {
 // ---------------------------------------------------------------------------------------------------------------
 // What the tools print
 
-/// A partition as a tool prints it; the last three are empty where it does not print them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
-    number: u64,
-    start: u64,
-    end: u64,
-    /// As our documents have it: `0x83`, or a GUID in upper case.
-    type_: String,
-    id: String,
-    name: String,
-}
-
-/// A table as a tool prints it.
-struct Listing {
-    label: &'static str,
-    sector_size: u64,
-    id: String,
-    rows: Vec<Row>,
-}
-
 /// Checks the disk and compares it with what every tool that knows its label prints. It must be healthy.
 fn assert_all_agree(context: &str, path: &Path) -> Value {
     let (disk, _) = check(path, &[]);
@@ -970,88 +951,10 @@ fn assert_all_agree(context: &str, path: &Path) -> Value {
     disk
 }
 
-/// The partitions of a document.
-fn rows(disk: &Value) -> Vec<Row> {
-    let partitions = disk["partitions"].as_array().expect("an array");
-    let optional = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    partitions
-        .iter()
-        .map(|partition| Row {
-            number: partition["number"].as_u64().expect("a number"),
-            start: partition["start"].as_u64().expect("a number"),
-            end: partition["end"].as_u64().expect("a number"),
-            type_: optional(&partition["type"]),
-            id: optional(&partition["id"]),
-            name: optional(&partition["name"]),
-        })
-        .collect()
-}
-
 /// Without what only some tools print.
 fn bare(rows: Vec<Row>) -> Vec<Row> {
     let empty = String::new;
     rows.into_iter().map(|row| Row { type_: empty(), id: empty(), name: empty(), ..row }).collect()
-}
-
-fn by_sfdisk(path: &Path) -> Listing {
-    let printed = run("sfdisk", &["--json", text(path)], "").output;
-    let document: Value = serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
-    let table = &document["partitiontable"];
-    let is_mbr = table["label"] == "dos";
-    let listed = table["partitions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut rows: Vec<Row> = listed.iter().map(|listed| sfdisk_row(path, listed, is_mbr)).collect();
-    rows.sort_by_key(|row| row.number);
-    Listing {
-        label: if is_mbr { "mbr" } else { "gpt" },
-        sector_size: table["sectorsize"].as_u64().expect("a number"),
-        id: table["id"].as_str().expect("a text").to_owned(),
-        rows,
-    }
-}
-
-fn sfdisk_row(path: &Path, listed: &Value, is_mbr: bool) -> Row {
-    let word = |key: &str| listed[key].as_str().unwrap_or_default().to_owned();
-    let node = word("node");
-    let number = node.strip_prefix(text(path)).expect("the node begins with the disk's path");
-    let number = number.trim_start_matches('p').trim_start_matches("-part");
-    let start = listed["start"].as_u64().expect("a number");
-    let type_ = word("type");
-    Row {
-        number: number.parse().expect("the node ends with the number"),
-        start,
-        end: start + listed["size"].as_u64().expect("a number") - 1,
-        type_: if is_mbr { format!("0x{type_:0>2}") } else { type_ },
-        id: word("uuid"),
-        name: word("name"),
-    }
-}
-
-fn by_sgdisk(path: &Path) -> Vec<Row> {
-    let printed = run("sgdisk", &["-p", text(path)], "").output;
-    let listed = printed.lines().skip_while(|line| !line.starts_with("Number")).skip(1);
-    listed
-        .map(|line| {
-            let mut words = line.split_whitespace();
-            let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).expect(line);
-            let (number, start, end) = (number(), number(), number());
-            let details = run("sgdisk", &["-i", &number.to_string(), text(path)], "").output;
-            let detail = |key: &str| {
-                let line = details.lines().find_map(|line| line.strip_prefix(key));
-                line.unwrap_or_else(|| panic!("{key} is missing: {details}")).trim().to_owned()
-            };
-            let first_word = |text: String| text.split(' ').next().unwrap_or_default().to_owned();
-            assert_eq!(first_word(detail("First sector:")), start.to_string());
-            assert_eq!(first_word(detail("Last sector:")), end.to_string());
-            Row {
-                number,
-                start,
-                end,
-                type_: first_word(detail("Partition GUID code:")),
-                id: detail("Partition unique GUID:"),
-                name: detail("Partition name:").trim_matches('\'').to_owned(),
-            }
-        })
-        .collect()
 }
 
 /// What parted prints; of a device also compares the sector sizes that the kernel reports.
@@ -1084,7 +987,7 @@ fn by_parted(path: &Path, disk: &Value) -> Listing {
         "gpt" => "gpt",
         other => panic!("parted sees a table of the kind {other}"),
     };
-    Listing { label, sector_size: logical, id: String::new(), rows }
+    Listing { label: label.to_owned(), sector_size: logical, id: String::new(), rows }
 }
 
 fn assert_says(context: &str, said: &str, expected: &[&str]) {

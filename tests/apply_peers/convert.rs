@@ -84,7 +84,7 @@ fn scaled(listing: &Listing, from: u64, to: u64) -> Listing {
         end: scale(row.end + 1) - 1,
         ..row.clone()
     });
-    Listing { label: listing.label.clone(), rows: rows.collect() }
+    Listing { sector_size: to, rows: rows.collect(), ..listing.clone() }
 }
 
 /// What a dump says of the partitions beside their places: types, identifiers, names, attributes.

@@ -4,6 +4,8 @@
 pub mod invariants;
 pub mod layouts;
 #[cfg(feature = "peer-tests")]
+pub mod listing;
+#[cfg(feature = "peer-tests")]
 pub mod loops;
 pub mod platter;
 pub mod requests;
