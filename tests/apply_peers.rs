@@ -853,6 +853,36 @@ fn without_a_backup_nothing_is_written() {
     assert_eq!(fs::read_to_string(&existing).expect("it is there"), "mine");
 }
 
+/// Else a power cut could leave half a table, and nothing that puts the old one back.
+#[test]
+fn the_backup_and_its_folder_are_on_the_medium_before_the_disk_changes() {
+    let bench = Bench::new();
+    let plan = bench.path("plan.json");
+    let (state, elsewhere) = (bench.path("state/alignck"), bench.path("elsewhere"));
+    fs::create_dir(&elsewhere).expect("the scratch folder can be written");
+    for (place, folders) in [(None, vec![&state]), (Some(&elsewhere), vec![&elsewhere, &state])] {
+        let image = bench.blank("disk.img", 64 * MIB);
+        fs::write(&plan, bench.plan("--table gpt --size rest", &image))
+            .expect("the scratch folder can be written");
+        let mut arguments = vec!["apply", text(&plan), text(&image), "--yes"];
+        arguments.extend(place.iter().flat_map(|place| ["--backup", text(place)]));
+        let calls = bench.calls("trace=write,pwrite64,fsync,fdatasync", &arguments);
+        let first = |call: &str, to: &dyn Fn(&Path) -> bool| {
+            let at = calls.iter().position(|(called, path)| called == call && to(path));
+            at.unwrap_or_else(|| panic!("no {call}: {calls:?}"))
+        };
+        let written = first("pwrite64", &|path| path == image);
+        let is_backup = |path: &Path| path.extension().is_some_and(|extension| extension == "backup");
+        let saved = first("fsync", &is_backup);
+        assert!(first("write", &is_backup) < saved && saved < written, "{calls:?}");
+        for folder in folders {
+            assert!(first("fsync", &|path| path == folder) < written, "{}: {calls:?}", folder.display());
+        }
+        let last = calls.iter().rfind(|(_, path)| *path == image).map(|(call, _)| &**call);
+        assert_eq!(last, Some("fdatasync"), "{calls:?}");
+    }
+}
+
 #[test]
 fn without_a_yes_nothing_is_written() {
     let bench = Bench::new();
@@ -1213,6 +1243,24 @@ impl Bench {
 
     fn alignck(&self, arguments: &[&str], input: &str) -> Printed {
         Printed::of(self.command(arguments), input)
+    }
+
+    /// The calls of a command that must succeed, each with the file that it is about.
+    fn calls(&self, which: &str, arguments: &[&str]) -> Vec<(String, PathBuf)> {
+        let (command, trace) = (self.command(arguments), self.path("trace"));
+        let mut traced = Command::new("strace");
+        traced.args(["-f", "-y", "-e", which, "-o", text(&trace)]);
+        traced.arg(command.get_program()).args(command.get_args());
+        traced.env("LC_ALL", "C").env("XDG_STATE_HOME", self.path("state"));
+        Printed::of(traced, "").assert_exit(0, &arguments.join(" "));
+        // A line is `PID CALL(FD<FILE>, ...`.
+        let call = |line: &str| {
+            let (call, rest) = line.split_once(' ')?.1.trim_start().split_once('(')?;
+            let (_, file) = rest.split_once('<')?;
+            Some((call.to_owned(), PathBuf::from(file.split_once('>')?.0)))
+        };
+        let trace = fs::read_to_string(trace).expect("strace wrote it");
+        trace.lines().filter_map(call).collect()
     }
 
     /// What a command prints that must succeed.
