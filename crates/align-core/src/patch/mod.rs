@@ -183,8 +183,11 @@ impl Patch {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
-    use crate::device::{FaultDevice, MemoryDevice};
+    use crate::device::{FaultDevice, MemoryDevice, ReadError};
 
     fn patch(disk: &dyn BlockDevice) -> Patch {
         let mut draft = Draft::new();
@@ -280,5 +283,47 @@ mod tests {
         let failing = FaultDevice::new(disk).with_bad_bytes(65536..65537);
         assert!(matches!(patch.write(&failing), Err(PatchError::Read { .. })));
         assert_eq!(failing.writes(), 0);
+    }
+
+    /// A drive that calls a write done that it lost, as long as it is asked what is cached of it.
+    #[derive(Debug)]
+    struct Forgetful {
+        medium: MemoryDevice,
+        cache: MemoryDevice,
+        lost: u64,
+        is_cached: AtomicBool,
+    }
+
+    impl BlockDevice for Forgetful {
+        fn size(&self) -> Option<u64> {
+            self.medium.size()
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+            let is_cached = self.is_cached.load(Ordering::Relaxed);
+            if is_cached { self.cache.read_at(offset, buffer) } else { self.medium.read_at(offset, buffer) }
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            self.cache.write_at(offset, bytes)?;
+            if offset == self.lost { Ok(()) } else { self.medium.write_at(offset, bytes) }
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn forget_cached(&self) {
+            self.is_cached.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_write_that_the_drive_lost_is_no_success() {
+        let blank = || MemoryDevice::new(1 << 17);
+        let disk = Forgetful { medium: blank(), cache: blank(), lost: 512, is_cached: AtomicBool::new(true) };
+        let error = patch(&disk).write(&disk).unwrap_err();
+        assert!(matches!(error, PatchError::NotTaken { offset: 512, written: 0x22, found: 0 }), "{error}");
+        assert!(!error.wrote_nothing(), "{error}");
     }
 }
