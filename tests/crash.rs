@@ -3,7 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use align_core::check::{self, Code, Options};
 use align_core::device::{Disk, Reader};
@@ -591,7 +592,7 @@ fn conversions(from: SectorSize) -> Vec<Scenario> {
 
 /// The scenario's disk as a file, and a folder for backups beside it.
 struct Files {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     image: PathBuf,
     backups: Folder,
 }
@@ -601,7 +602,12 @@ impl Files {
         let folder = common::scratch();
         let image = folder.path().join("disk.img");
         bytes.write_to(&image);
-        Self { backups: Folder::at(folder.path().join("backups")), image, _folder: folder }
+        Self { backups: Folder::at(folder.path().join("alignck")), image, folder }
+    }
+
+    /// The folder in which the command would keep its own for backups.
+    fn state(&self) -> &Path {
+        self.folder.path()
     }
 
     fn disk(&self) -> Disk {
@@ -775,5 +781,47 @@ fn a_disk_that_fails_in_the_middle_can_be_finished_or_taken_back() {
             assert!(!error.wrote_nothing(), "{}: it cannot be known", scenario.name);
             play.assert_recovers(&disk.bytes());
         }
+    }
+}
+
+/// An image that cannot be written behind its third MiB stands for a disk that fails there: sector 0 leads to the new
+/// chain already, and the first of its EBRs in the place of an old one is not written.
+#[test]
+fn a_write_that_fails_in_the_middle_leaves_the_backup_that_settles_it() {
+    for word in ["undo", "resume"] {
+        let files = Files::of(&Bytes::of(&mbr_with_chain(SectorSize::B512, 2)));
+        let old = files.bytes();
+        let run = |mut command: Command, arguments: &[&str]| {
+            let image = files.image.as_os_str();
+            command.args(arguments).arg(image).arg("--yes").env("XDG_STATE_HOME", files.state());
+            let output = command.output().expect("it runs");
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let sizes = ["1M", "x4", "--size", "2M"];
+        let plan = common::alignck()
+            .args(["plan", "--table", "mbr", "--json", "--size"])
+            .args(sizes)
+            .arg(&files.image)
+            .output();
+        let file = files.state().join("plan.json");
+        fs::write(&file, plan.expect("it runs").stdout).expect("the scratch folder can be written");
+
+        let mut limited = Command::new("sh");
+        // Blocks of 512 bytes, or 1024 in some shells. Without the signal, the write itself fails.
+        limited.args(["-c", "trap '' XFSZ && ulimit -f 6144 && exec \"$0\" \"$@\""]);
+        limited.arg(common::alignck().get_program());
+        let (exit, said) = run(limited, &["apply", file.to_str().expect("a path in UTF-8")]);
+        assert_eq!(exit, Some(5), "{said}");
+        assert!(said.contains("File too large") && said.contains("alignck resume"), "{said}");
+        assert!(files.bytes() != old, "it failed in the middle");
+
+        let unfinished = files.backups.unfinished();
+        let [backup] = unfinished.as_slice() else { panic!("{unfinished:?}") };
+        let (exit, said) = run(common::alignck(), &[word]);
+        assert_eq!(exit, Some(0), "{word}: {said}");
+        let state =
+            backup.patch.state(files.disk().device().expect("it can be read")).expect("it can be read");
+        assert_eq!(state, if word == "undo" { State::Before } else { State::After });
+        assert_eq!(files.bytes() == old, word == "undo");
     }
 }
