@@ -257,6 +257,44 @@ mod sfdisk {
     }
 }
 
+/// On a disk full of bytes that nobody takes for anything: whoever lost a table writes it again, and finds what was in
+/// its partitions.
+mod regained {
+    use super::*;
+
+    const SIZE: u64 = 4 << 20;
+    const DATA: u8 = 0xA5;
+
+    #[test]
+    fn a_new_table_writes_its_own_sectors_and_no_others() {
+        let gpt = TableId::Gpt("0F0E0D0C-0B0A-4908-8706-050403020100".parse().unwrap());
+        for unit in [SectorSize::B512, SectorSize::B4096] {
+            let (sector, array) = (unit.bytes(), 128 * 128);
+            // What is written begins and ends with these bytes, and the next one is data.
+            for (kind, id, type_, front, back) in [
+                (TableKind::Mbr, TableId::Mbr(1), "0x83", sector, 0),
+                (
+                    TableKind::Gpt,
+                    gpt,
+                    "0FC63DAF-8483-4772-8E79-3D69D8477DE4",
+                    2 * sector + array,
+                    array + sector,
+                ),
+            ] {
+                let disk = MemoryDevice::from_bytes(&vec![DATA; usize::try_from(SIZE).unwrap()]);
+                let range = ((1 << 20) / sector, (SIZE - back) / sector - 1);
+                let whole = planned(1, PartitionKind::Primary, range, PartitionType::from_code(type_));
+                write_fresh(&Layout { partitions: vec![whole], ..layout(kind, id, &disk, unit) }, &disk);
+
+                let mut kept = vec![0; usize::try_from(SIZE - front - back).unwrap()];
+                disk.read_at(front, &mut kept).unwrap();
+                let lost = kept.iter().position(|byte| *byte != DATA).map(|at| front + at as u64);
+                assert_eq!(lost, None, "{} in sectors of {unit}", kind.name());
+            }
+        }
+    }
+}
+
 /// What changes in a table that stays.
 mod lossless {
     use std::collections::BTreeSet;
