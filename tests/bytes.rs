@@ -293,6 +293,39 @@ mod regained {
             }
         }
     }
+
+    #[test]
+    fn of_what_is_cleared_only_the_marks_go() {
+        const START: u64 = 1 << 20;
+        // What each writes (`include/uapi/linux/raid/md_p.h`, mdadm's `super-intel.h`, mkswap) over all of a disk, and
+        // in its partition.
+        let marks: [(u64, &[u8]); 5] = [
+            (SIZE - 0x1_0000, b"\xFC\x4E\x2B\xA9\0\0\0\0"),
+            (SIZE - 0x2000, b"\xFC\x4E\x2B\xA9\x01\0\0\0"),
+            (SIZE - 1024, b"Intel Raid ISM Cfg Sig. "),
+            (4086, b"SWAPSPACE2"),
+            (START + 4086, b"SWAPSPACE2"),
+        ];
+        let mut expected = vec![DATA; usize::try_from(SIZE).unwrap()];
+        let disk = MemoryDevice::from_bytes(&expected);
+        for (at, mark) in marks {
+            disk.write_at(at, mark).unwrap();
+            expected[usize::try_from(at).unwrap()..][..mark.len()].fill(0);
+        }
+        let range = (START / 512, SIZE / 512 - 1);
+        let whole = planned(1, PartitionKind::Primary, range, PartitionType::Mbr(0x83));
+        let empty = layout(TableKind::Mbr, TableId::Mbr(1), &disk, SectorSize::B512);
+        let layout = Layout { partitions: vec![whole], ..empty };
+        let old = table_of(&disk, SectorSize::B512);
+        let mut draft = compose::fresh(&layout, &old, &Reader::new(&disk)).unwrap();
+        compose::wipe(&mut draft, &layout, &Reader::new(&disk)).unwrap();
+        write(&draft, &disk);
+
+        let mut found = vec![0; expected.len()];
+        disk.read_at(0, &mut found).unwrap();
+        let differs = (512..expected.len()).find(|at| found[*at] != expected[*at]);
+        assert_eq!(differs, None, "the first byte behind sector 0");
+    }
 }
 
 /// What changes in a table that stays.
