@@ -693,6 +693,37 @@ fn what_was_written_and_undone_is_as_it_was_to_the_byte() {
 }
 
 #[test]
+fn what_others_wrote_since_is_not_undone_unless_it_is_forced() {
+    let groups = [gpts_over_others, chains_in_place, conversions].into_iter();
+    for scenario in groups.flat_map(|group| group(SectorSize::B512).into_iter().take(1)) {
+        let files = Files::of(&Bytes::of(&scenario.old));
+        let old = files.bytes();
+        let written = scenario.propose(&files.disk()).commit(&files.place()).expect("nothing is in the way");
+        let backup = written.backup.expect("something changed");
+        let change = backup.patch.changes().find(|change| !change.is_kept()).expect("something changed");
+        let at = change.end() - 1;
+        let mut changed = files.bytes();
+        changed[usize::try_from(at).expect("of a small image")] ^= 0xFF;
+        fs::write(&files.image, &changed).expect("the scratch folder can be written");
+
+        let options = scenario.options();
+        let refused = Proposal::of_undo(&files.disk(), backup.clone(), &options, false).err();
+        let error =
+            refused.unwrap_or_else(|| panic!("{}: it goes over byte {at}", scenario.name)).to_string();
+        assert!(
+            error.contains(&format!("1 of the bytes {at} to {at}")) && error.contains("--force"),
+            "{error}"
+        );
+        assert!(files.bytes() == changed, "{}", scenario.name);
+
+        let forced = Proposal::of_undo(&files.disk(), backup, &options, true).expect("it is forced");
+        assert_eq!(forced.warnings[0], format!("others wrote there since: 1 of the bytes {at} to {at}"));
+        forced.commit(&files.place()).expect("nothing is in the way");
+        assert!(files.bytes() == old, "{}", scenario.name);
+    }
+}
+
+#[test]
 fn an_unfinished_chain_is_reported_and_finished_or_taken_back() {
     let converted = of_all_units(conversions).into_iter().filter(|scenario| scenario.exposed);
     for scenario in of_all_units(chains_in_place).into_iter().chain(converted) {
