@@ -752,6 +752,9 @@ fn assert_way_out(play: &Play<'_>, crash: &Crash, whole: &Bytes, stage: Stage) {
     let options = Options { unfinished: files.backups.unfinished().into(), ..scenario.options() };
     let report = check::run(&files.disk(), &options).expect("the image can be checked");
     assert_eq!(report.findings.first().map(|finding| finding.code), Some(Code::UnfinishedWrite));
+    // Whatever else is to be written waits for that.
+    let another = Proposal::of_conversion(&files.disk(), other(scenario.unit), &options, true);
+    assert!(matches!(another, Err(WriteError::UnfinishedBefore { .. })), "{}", scenario.name);
 
     let backup = Backup::read(&file).expect("it was just saved");
     let way_out = match stage {
@@ -797,6 +800,21 @@ fn a_table_that_changed_between_proposal_and_commit_is_refused_and_leaves_no_bac
             assert!(Platter::of_file(&files.image).bytes() == changed, "{}: {area:?}", scenario.name);
             assert!(!files.has_backups(), "{}: {area:?}", scenario.name);
         }
+    }
+}
+
+#[test]
+fn a_disk_that_grew_between_proposal_and_commit_is_refused_and_leaves_no_backup() {
+    for scenario in [gpts_over_others, mbrs].into_iter().flat_map(|group| group(SectorSize::B512)) {
+        let files = Files::of(&Bytes::of(&scenario.old));
+        let proposal = scenario.propose(&files.disk());
+        let mut grown = files.bytes();
+        grown.resize(grown.len() + 4096, 0);
+        fs::write(&files.image, &grown).expect("the scratch folder can be written");
+        let refused = proposal.commit(&files.place()).err();
+        let error = refused.unwrap_or_else(|| panic!("{}: it was not seen", scenario.name)).to_string();
+        assert!(error.contains(&format!("it has {} bytes now", grown.len())), "{error}");
+        assert!(files.bytes() == grown && !files.has_backups(), "{}", scenario.name);
     }
 }
 
