@@ -166,9 +166,7 @@ impl Disk {
 
     /// What the disk is known by, also after it is plugged in elsewhere; `None` for a pipe.
     pub fn identity(&self) -> Option<DiskIdentity> {
-        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let serial = self.serial.clone();
-        Some(DiskIdentity { path: path.to_string_lossy().into_owned(), size: self.size?, serial })
+        Some(DiskIdentity::of(&self.path, self.size?, self.serial.clone()))
     }
 
     /// What the device reports of its geometry.

@@ -300,6 +300,12 @@ impl fmt::Display for Stage {
 }
 
 impl DiskIdentity {
+    /// Of the disk at `path`, of which links are followed.
+    pub(crate) fn of(path: &Path, size: u64, serial: Option<String>) -> Self {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Self { path: path.to_string_lossy().into_owned(), size, serial }
+    }
+
     /// Why `other` is another disk, as far as can be told; it continues "the backup ...". Paths are not compared:
     /// disks change their names, and images are copied.
     pub fn mismatch(&self, other: &Self) -> Option<String> {

@@ -63,7 +63,7 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
     let (backup, mut warnings) = match proposal.action {
         Action::Write { undoes } => {
             let identity =
-                proposal.identity.ok_or_else(|| WriteError::refused(&path, "its size is not known"))?;
+                target.identity(&path).ok_or_else(|| WriteError::refused(&path, "its size is not known"))?;
             proposal.patch.verify(&target.device).map_err(|source| WriteError::patch(&path, source))?;
             let undone = undoes.as_ref().map(|backup| backup.id);
             let mut backup = save(place, identity, &proposal.what, proposal.unit, &proposal.patch, undone)?;

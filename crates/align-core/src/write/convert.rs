@@ -69,7 +69,6 @@ pub(super) fn propose(
         action: Action::Write { undoes: None },
         options: after,
         path: path.to_owned(),
-        identity: disk.identity(),
     })
 }
 

@@ -78,7 +78,6 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
         action: Action::Write { undoes: None },
         options: options.clone(),
         path: path.to_owned(),
-        identity: disk.identity(),
     })
 }
 

@@ -42,7 +42,7 @@ use std::path::PathBuf;
 use crate::check::{self, Options, Report};
 use crate::device::Disk;
 use crate::device::linux::Use;
-use crate::patch::{Backup, DiskIdentity, Folder, Patch, Side};
+use crate::patch::{Backup, Folder, Patch, Side};
 use crate::plan::{Layout, Medium};
 use crate::table::{Fingerprint, Partition, Table};
 use crate::units::SectorSize;
@@ -98,8 +98,6 @@ pub struct Proposal {
     action: Action,
     options: Options,
     path: PathBuf,
-    /// What the disk is known by; `None` where it has no size.
-    identity: Option<DiskIdentity>,
 }
 
 /// How the patch is to be written.

@@ -137,7 +137,6 @@ fn propose(
         action,
         options: options.clone(),
         path: path.to_owned(),
-        identity: disk.identity(),
     })
 }
 

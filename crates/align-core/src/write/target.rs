@@ -10,7 +10,7 @@ use super::WriteError;
 use crate::check::{self, Options, Report};
 use crate::device::linux::{self, Host, KernelPartition, SysDisk, Use, UseKind};
 use crate::device::{BlockDevice, Disk, FileDevice, Source};
-use crate::patch::Patch;
+use crate::patch::{DiskIdentity, Patch};
 use crate::table::{Partition, Table};
 use crate::units::SectorSize;
 
@@ -95,6 +95,12 @@ impl Target {
         let device = FileDevice::of_writable(file);
         let device = device.map_err(|source| WriteError::Open { path: path.to_owned(), source })?;
         Ok(Self { device, sys })
+    }
+
+    /// What the open disk is known by: not the one that was looked at before, which may have been unplugged since.
+    pub(super) fn identity(&self, path: &Path) -> Option<DiskIdentity> {
+        let serial = self.sys.as_ref().and_then(SysDisk::serial);
+        Some(DiskIdentity::of(path, self.device.size()?, serial))
     }
 }
 
