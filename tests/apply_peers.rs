@@ -455,6 +455,21 @@ fn a_mounted_partition_keeps_its_disk_from_a_new_table() {
     bench.apply(&plan, &device.node).assert_exit(0, "it is free again");
 }
 
+/// The new table has the partition where it is, but its file system would be cleared.
+#[test]
+fn a_mounted_partition_that_would_be_wiped_in_its_place_is_in_the_way() {
+    let bench = Bench::new();
+    let device = bench.device("label: gpt\n,16M\n");
+    run("mkfs.ext2", &["-q", &device.partition(1)], "");
+    let _mounted = Mounted::on(&bench.path("mounted"), &device.partition(1), &[]);
+    let plan = bench.plan("--table gpt --size 16M", &device.node);
+    let before = checksum(&device.node);
+    let said = bench.alignck(&["apply", "-", device.path(), "--yes", "--wipe"], &plan);
+    said.assert_exit(2, "--wipe");
+    said.assert_one_line(&["it is in use, and nothing was written", &device.partition(1)]);
+    assert_eq!(checksum(&device.node), before);
+}
+
 #[test]
 fn beside_a_mounted_partition_another_is_added_and_the_kernel_uses_it() {
     let bench = Bench::new();
