@@ -49,7 +49,7 @@ impl Rehearsal {
         Ok(Self { copy, unit })
     }
 
-    /// Plays the patch in steps, whatever is there, and reads what comes out.
+    /// Plays the patch change by change, whatever is there, and reads what comes out.
     pub(super) fn play(
         self,
         original: &Disk,
@@ -60,18 +60,16 @@ impl Rehearsal {
         let refused = |reason: String| WriteError::refused(original.path(), reason);
         let before = self.partitions();
         let mut states = Vec::new();
-        let mut steps: Vec<_> = patch.steps.iter().collect();
+        let mut changes: Vec<_> = patch.changes().collect();
         if side == Side::Before {
-            steps.reverse();
+            changes.reverse();
         }
-        for step in steps {
-            for change in step {
-                self.copy
-                    .write_at(change.offset, change.side(side))
-                    .map_err(|error| refused(error.to_string()))?;
-                if !change.is_kept() {
-                    states.push(self.partitions());
-                }
+        for change in changes {
+            self.copy
+                .write_at(change.offset, change.side(side))
+                .map_err(|error| refused(error.to_string()))?;
+            if !change.is_kept() {
+                states.push(self.partitions());
             }
         }
         let after = self.partitions();
