@@ -104,7 +104,7 @@ fn times(samples: &Samples) -> String {
                 series.offsets().map(|offset| samples.median(|other| other == offset)).collect();
             let (least, most) = (medians.iter().min(), medians.iter().max());
             let time = |time: Option<&Duration>| milliseconds(time.copied().unwrap_or_default());
-            format!("{writes}: {} to {}, whatever the offset", time(least), time(most))
+            format!("{writes}: {} to {}, in no pattern", time(least), time(most))
         }
     }
 }
@@ -158,7 +158,7 @@ fn advice(probe: &Probe, measured: &Measured) -> Vec<String> {
             if is_as_judged { vec![judged] } else { vec![judged, command] }
         }
         Outcome::NoDifference => vec![format!(
-            "Writes take equally long wherever they begin. Either its physical sectors are no larger than {} bytes, or the \
+            "Where a write begins makes no difference beyond chance. Either its physical sectors are no larger than {} bytes, or the \
              drive hides them behind flash or a cache.",
             measured.samples.first().map_or(topology.logical.bytes(), |samples| samples.series.step)
         )],
