@@ -98,7 +98,7 @@ fn check_device(disk: &Disk, before: &Report, table: &Table, to: SectorSize) -> 
 }
 
 /// The first bytes of the partitions, by which file systems tell the sector size that they are for.
-fn fronts(table: &Table) -> Vec<std::ops::Range<u64>> {
+pub(super) fn fronts(table: &Table) -> Vec<std::ops::Range<u64>> {
     let holding = table.partitions.iter().filter(|partition| partition.kind != PartitionKind::Extended);
     let starts = holding.filter_map(|partition| partition.first.checked_byte(table.sector_size));
     starts.map(|start| start..start.saturating_add(SectorSize::B4096.bytes())).collect()

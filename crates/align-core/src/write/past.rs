@@ -1,3 +1,4 @@
+use super::convert::fronts;
 use super::layout::lost_partitions;
 use super::rehearsal::Rehearsal;
 use super::{Action, Proposal, WriteError, target};
@@ -112,7 +113,9 @@ fn propose(
         Side::After if matches!(action, Action::Recover { .. }) => backup.sector_size,
         _ => before.topology.logical,
     };
-    let rehearsal = Rehearsal::of(disk, &patch, &[], unit)?;
+    // By what partitions hold an MBR tells that it is for sectors of another size.
+    let fronts = table.as_ref().map(fronts).unwrap_or_default();
+    let rehearsal = Rehearsal::of(disk, &patch, &fronts, unit)?;
     let outcome = rehearsal.play(disk, &patch, side, options)?;
     let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, outcome.table.sector_size, &patch);
     if !in_the_way.is_empty() {
