@@ -25,12 +25,13 @@ const HOST: [Tool; 7] = [
 ];
 
 /// What is copied into the virtual machine, with the libraries that it needs.
-pub(super) const GUEST: [Tool; 18] = [
+pub(super) const GUEST: [Tool; 17] = [
     tool("sfdisk", "fdisk"),
     tool("parted", "parted"),
     tool("lsblk", "util-linux"),
     tool("blockdev", "util-linux"),
     tool("mkswap", "util-linux"),
+    tool("setpriv", "util-linux"),
     tool("losetup", "mount"),
     tool("swapon", "mount"),
     tool("mke2fs", "e2fsprogs"),

@@ -5,7 +5,7 @@ use super::{Lab, Outcome};
 use crate::at;
 
 mod apply;
-mod convert;
+mod drives;
 mod identify;
 mod in_use;
 mod killed;
@@ -38,11 +38,12 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 11] = [
+pub(super) const SCENARIOS: [Scenario; 9] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
     scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
     scenario("verdicts", "our verdicts against the kernel's alignment_offset", verdicts::run),
+    scenario("identify", "what drives say of themselves, and what the kernel makes of it", identify::run),
     scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
     scenario("mounted", "partitions come and go beside a mounted one", mounted::run),
     scenario("in-use", "a disk in use is refused, and who uses it is named; --all", in_use::run),
