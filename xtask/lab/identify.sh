@@ -12,17 +12,6 @@ modprobe xhci_pci
 mount -t tracefs trace /sys/kernel/tracing
 trace=/sys/kernel/tracing
 
-# disk_of SECTORS: waits for the disk of that size.
-disk_of() {
-    for tenth in $(seq 200); do
-        for dir in /sys/block/sd* /sys/block/nvme*; do
-            [ "$(cat "$dir/size" 2> /dev/null)" = "$1" ] && echo "${dir##*/}" && return
-        done
-        sleep 0.1
-    done
-    fail "the disk of $1 sectors" "it did not appear"
-}
-
 # What goes to SCSI devices, and each request that waits for an answer.
 echo 1 > $trace/events/scsi/scsi_dispatch_cmd_start/enable
 echo 'comm == "alignck"' > $trace/events/syscalls/sys_enter_ioctl/filter

@@ -46,12 +46,22 @@ await() {
     fail "the disk $1" "it did not appear"
 }
 
-# The disk with that text in its model or its serial number; "behind-usb" is one that is.
+# disk_of SECTORS: waits for the disk of that size, in units of 512 bytes; for disks that are found in any order.
 disk_of() {
+    for tenth in $(seq 200); do
+        for dir in /sys/block/sd* /sys/block/vd* /sys/block/nvme*; do
+            [ "$(cat "$dir/size" 2> /dev/null)" = "$1" ] && echo "${dir##*/}" && return
+        done
+        sleep 0.1
+    done
+    fail "the disk of $1 sectors" "it did not appear"
+}
+
+# disk_named TEXT: waits for the disk with that text in its model or its serial number.
+disk_named() {
     for tenth in $(seq 100); do
         for dir in /sys/block/sd* /sys/block/nvme*; do
             said=$(cat "$dir/device/model" "$dir/device/serial" "$dir/device/vpd_pg80" 2> /dev/null | tr -cd 'A-Za-z0-9._ -')
-            case $(readlink -f "$dir") in *usb*) said="behind-usb $said" ;; esac
             case $said in *"$1"*) basename "$dir"; return ;; esac
         done
         sleep 0.1

@@ -10,6 +10,33 @@ await vda
 mount -t ext4 /dev/vda /mnt
 export XDG_STATE_HOME=/mnt
 
+# put_back: the disk and the backups as the power cut left them.
+put_back() {
+    dd if=/tmp/cut of=/dev/sda bs=1M 2> /dev/null
+    sync
+    rm -r /mnt/alignck
+    cp -r /tmp/backups /mnt/alignck
+}
+
+# settle NAME: the state in /tmp/cut is finished, and taken back.
+settle() {
+    put_back
+    alignck /dev/sda > /tmp/said 2>&1
+    is "$1a check says that a write is unfinished" $? 5
+    says "$1its code" /tmp/said "unfinished-write"
+    alignck resume --yes /dev/sda
+    is "$1resume" $? 0
+    cp /lab/new /tmp/bytes-of-sda
+    same_bytes "$1the bytes after resume" sda
+    alignck /dev/sda > /tmp/said 2>&1
+    is "$1a check after resume" $? 0
+    put_back
+    alignck undo --yes /dev/sda
+    is "$1undo" $? 0
+    cp /lab/old /tmp/bytes-of-sda
+    same_bytes "$1the bytes after undo" sda
+}
+
 case $(cat /lab/what) in
     plan)
         table=$(cat /lab/table)
@@ -28,28 +55,22 @@ case $(cat /lab/what) in
         alignck apply --yes /lab/plan /dev/sda
         ;;
     settle)
-        alignck /dev/sda > /tmp/said 2>&1
-        is "a check says that a write is unfinished" $? 5
-        says "its code" /tmp/said "unfinished-write"
-        # Both ways out begin with the same disk and the same backup.
+        # All ways out begin with the same disk and the same backup.
         keep_bytes sda
+        mv /tmp/bytes-of-sda /tmp/as-cut
+        cp /tmp/as-cut /tmp/cut
         cp -r /mnt/alignck /tmp/backups
-        alignck resume --yes /dev/sda
-        is "resume" $? 0
-        cp /lab/new /tmp/bytes-of-sda.new
-        mv /tmp/bytes-of-sda /tmp/torn
-        mv /tmp/bytes-of-sda.new /tmp/bytes-of-sda
-        same_bytes "the bytes after resume" sda
-        alignck /dev/sda > /tmp/said 2>&1
-        is "a check after resume" $? 0
-        dd if=/tmp/torn of=/dev/sda bs=1M 2> /dev/null
-        sync
-        rm -r /mnt/alignck
-        cp -r /tmp/backups /mnt/alignck
-        alignck undo --yes /dev/sda
-        is "undo" $? 0
-        cp /lab/old /tmp/bytes-of-sda
-        same_bytes "the bytes after undo" sda
+        settle ""
+        while read -r variant base sectors; do
+            cp "$base" /tmp/torn
+            number=0
+            for sector in $sectors; do
+                dd if=/lab/sectors-$variant of=/tmp/torn bs=512 skip=$number seek=$sector count=1 conv=notrunc 2> /dev/null
+                number=$((number + 1))
+            done
+            mv /tmp/torn /tmp/cut
+            settle "torn, $(echo $base | sed 's/.*\///') with the new sectors $sectors: "
+        done < /lab/torn
         ;;
 esac
 umount /mnt

@@ -7,7 +7,7 @@ modprobe ext4
 await sda
 
 for name in lying jumpered large plain native; do
-    disk=$(disk_of $name)
+    disk=$(disk_named $name)
     dd if=/dev/urandom of=/dev/$disk bs=1M count=16 2> /dev/null
     # Begins 3584 bytes past a sector of 4096 bytes on all drives but the jumpered.
     echo "start=63,size=20000" | sfdisk --quiet --wipe always --label dos /dev/$disk 2> /dev/null
@@ -20,7 +20,7 @@ for name in lying jumpered large plain native; do
 done
 
 # Killed after so many writes.
-disk=$(disk_of lying)
+disk=$(disk_named lying)
 writes() { read -r _ _ _ _ writes _ < /sys/block/$disk/stat; }
 for count in 1 150 500; do
     writes

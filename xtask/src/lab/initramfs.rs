@@ -75,7 +75,12 @@ fn build_alignck() -> Result<PathBuf, String> {
     if !status.is_ok_and(|status| status.success()) {
         return Err("the command could not be built".into());
     }
-    Ok(root().join("target/debug/alignck"))
+    Ok(alignck())
+}
+
+/// The command that was built, for what is done outside of a machine.
+pub(super) fn alignck() -> PathBuf {
+    root().join("target/debug/alignck")
 }
 
 fn pack(files: &BTreeSet<PathBuf>, busybox: &Path) -> Result<Vec<u8>, String> {

@@ -75,6 +75,32 @@ pub(super) fn places_of_sfdisk(document: &Value) -> Places {
     places
 }
 
+/// The places that `parted --machine` prints in bytes.
+pub(super) fn places_of_parted(printed: &str) -> Places {
+    let lines = printed.split(';').map(|line| line.split(':').collect::<Vec<_>>());
+    let byte = |text: &str| text.strip_suffix('B')?.parse::<u64>().ok();
+    let place = |fields: &[&str]| match fields {
+        [number, start, _, size, ..] => Some((number.parse().ok()?, byte(start)? / 512, byte(size)? / 512)),
+        _ => None,
+    };
+    lines.filter_map(|fields| place(&fields)).collect()
+}
+
+/// The places that `lsblk --json` prints: starts in units of 512 bytes, sizes in bytes.
+pub(super) fn places_of_lsblk(document: &Value) -> Places {
+    let children = document["blockdevices"][0]["children"].as_array().into_iter().flatten();
+    let mut places: Places = children
+        .filter_map(|child| {
+            let name = child["name"].as_str()?;
+            let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+            let number = name.get(name.len() - digits..)?.parse().ok()?;
+            Some((number, child["start"].as_u64()?, child["size"].as_u64()? / 512))
+        })
+        .collect();
+    places.sort_unstable();
+    places
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +118,15 @@ mod tests {
         let document = serde_json::json!({"partitiontable": {"sectorsize": 4096, "partitions": [
             {"node": "/dev/nvme0n1p12", "start": 256, "size": 10, "type": "83"}]}});
         assert_eq!(places_of_sfdisk(&document), [(12, 2048, 80)]);
+    }
+
+    #[test]
+    fn places_are_read_from_what_parted_and_lsblk_print() {
+        let printed = "BYT;/dev/vda:46137344B:virtblk:512:4096:gpt:Virtio Block Device:;\
+            2:10485760B:29360127B:18874368B:xfs::;5:39858176B:39878655B:20480B:::;";
+        assert_eq!(places_of_parted(printed), [(2, 20480, 36864), (5, 77848, 40)]);
+        let document = serde_json::json!({"blockdevices": [{"name": "nvme0n1", "size": 46_137_344, "children": [
+            {"name": "nvme0n1p5", "start": 77848, "size": 20480}]}]});
+        assert_eq!(places_of_lsblk(&document), [(5, 77848, 40)]);
     }
 }

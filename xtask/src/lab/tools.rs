@@ -42,8 +42,6 @@ pub(super) const GUEST: [Tool; 17] = [
     tool("mdadm", "mdadm"),
     tool("modprobe", "kmod"),
     tool("cmp", "diffutils"),
-    tool("setpriv", "util-linux"),
-    tool("strace", "strace"),
     // The shell of busybox prefers its own programs to those in the search path.
     tool("dash", "dash"),
 ];

@@ -5,6 +5,7 @@ use super::{Lab, Outcome};
 use crate::at;
 
 mod apply;
+mod convert;
 mod drives;
 mod identify;
 mod in_use;
@@ -38,21 +39,20 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 9] = [
+pub(super) const SCENARIOS: [Scenario; 11] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
     scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
     scenario("verdicts", "our verdicts against the kernel's alignment_offset", verdicts::run),
     scenario("identify", "what drives say of themselves, and what the kernel makes of it", identify::run),
+    scenario(
+        "convert",
+        "tables for 512 and 4096 bytes: same partitions, same files, every byte back",
+        convert::run,
+    ),
     scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
     scenario("mounted", "partitions come and go beside a mounted one", mounted::run),
     scenario("in-use", "a disk in use is refused, and who uses it is named; --all", in_use::run),
-    scenario(
-        "convert",
-        "a table for other sectors: the same bytes for kernel and tools, there and back",
-        convert::run,
-    ),
-    scenario("identify", "what drives say of themselves is what they were made with", identify::run),
     scenario("stale", "a kernel that keeps the old table gives exit code 4", stale::run),
     Scenario {
         measures: true,
