@@ -132,7 +132,8 @@ fn contradiction(values: &Contradiction) -> Finding {
             "the kernel says that the {what} is {kernel} bytes, the drive itself says {drive}; judged by {used}"
         ),
         "A bridge between the two (a USB enclosure, a RAID controller) does not pass on what the drive says, or \
-         translates. Look at the drive without it before anything is moved; if you know better, say so with --topology.",
+         translates; or Linux did not ask, because the drive names an old standard. Look at the drive without a bridge \
+         before anything is moved; if you know better, say so with --topology.",
     )
 }
 
