@@ -4,7 +4,7 @@
 
 mod common;
 
-use align_core::compose::{self, Placement};
+use align_core::compose::{self, Arrangement, ComposeError};
 use align_core::device::{BlockDevice, MemoryDevice, Reader};
 use align_core::patch::Draft;
 use align_core::plan::{Align, Grain, GrainReason, Layout, Planned, TableId, TableKind};
@@ -20,6 +20,18 @@ fn md5(disk: &MemoryDevice) -> String {
 
 fn table_of(disk: &MemoryDevice, unit: SectorSize) -> Table {
     Table::read(&Reader::new(disk), Some(unit)).unwrap()
+}
+
+/// The table with a partition from one sector to another.
+fn place(
+    table: &Table,
+    number: u32,
+    (first, last): (Lba, Lba),
+    disk: &MemoryDevice,
+) -> Result<Draft, ComposeError> {
+    let mut arrangement = Arrangement::default();
+    arrangement.place(number, first, last);
+    compose::arrange(table, &arrangement, &Reader::new(disk))
 }
 
 fn layout(table: TableKind, id: TableId, disk: &MemoryDevice, unit: SectorSize) -> Layout {
@@ -477,17 +489,14 @@ mod lossless {
             let table = table_of(&disk, unit);
             for partition in &table.partitions {
                 let disk = common::memory(&image);
-                let placement = Placement {
-                    number: partition.number,
-                    first: partition.first.checked_add(1).unwrap(),
-                    last: partition.last.checked_add(1).unwrap(),
-                };
-                write(&compose::place(&table, &[placement], &Reader::new(&disk)).unwrap(), &disk);
+                let first = partition.first.checked_add(1).unwrap();
+                let last = partition.last.checked_add(1).unwrap();
+                write(&place(&table, partition.number, (first, last), &disk).unwrap(), &disk);
 
                 let numbers = entry(&table, partition.number, "first and last", 32..48);
                 assert_only(&changed(&image, &disk), &[checksums(&table), numbers].concat(), &name);
                 let placed = table_of(&disk, unit);
-                assert_eq!(placed.partition(partition.number).unwrap().first, placement.first, "{name}");
+                assert_eq!(placed.partition(partition.number).unwrap().first, first, "{name}");
                 compared += 1;
             }
         }
@@ -530,12 +539,8 @@ mod lossless {
         let disk = common::memory(&image);
         let table = table_of(&disk, SectorSize::B512);
         let partition = table.partitions[0].clone();
-        let placement = Placement {
-            number: partition.number,
-            first: partition.first,
-            last: partition.last.checked_sub(8).unwrap(),
-        };
-        write(&compose::place(&table, &[placement], &Reader::new(&disk)).unwrap(), &disk);
+        let last = partition.last.checked_sub(8).unwrap();
+        write(&place(&table, partition.number, (partition.first, last), &disk).unwrap(), &disk);
 
         let sectors = image.size / 512;
         let old = table.gpt.as_ref().unwrap().backup.as_ref().unwrap().my_lba.number();
@@ -593,17 +598,14 @@ mod lossless {
             let kinds = [PartitionKind::Primary, PartitionKind::Logical];
             for partition in table.partitions.iter().filter(|partition| kinds.contains(&partition.kind)) {
                 let disk = common::memory(&image);
-                let placement = Placement {
-                    number: partition.number,
-                    first: partition.first.checked_add(1).unwrap(),
-                    last: partition.last.checked_sub(1).unwrap(),
-                };
-                write(&compose::place(&table, &[placement], &Reader::new(&disk)).unwrap(), &disk);
+                let first = partition.first.checked_add(1).unwrap();
+                let last = partition.last.checked_sub(1).unwrap();
+                write(&place(&table, partition.number, (first, last), &disk).unwrap(), &disk);
 
                 assert_only(&changed(&image, &disk), &fields_of(&table, partition.number), name);
                 let placed = table_of(&disk, unit);
                 let found = placed.partition(partition.number).unwrap();
-                assert_eq!((found.first, found.last), (placement.first, placement.last), "{name}");
+                assert_eq!((found.first, found.last), (first, last), "{name}");
                 assert_eq!(placed.partitions.len(), table.partitions.len(), "{name}");
                 compared += 1;
             }
@@ -623,11 +625,8 @@ mod lossless {
         );
         image.put(447, &[0, 1, 16]).put(451, &[3, 32, 31]);
         let disk = common::memory(&image);
-        let placement = Placement { number: 1, first: Lba::new(2048), last: Lba::new(8191) };
-        write(
-            &compose::place(&table_of(&disk, SectorSize::B512), &[placement], &Reader::new(&disk)).unwrap(),
-            &disk,
-        );
+        let table = table_of(&disk, SectorSize::B512);
+        write(&place(&table, 1, (Lba::new(2048), Lba::new(8191)), &disk).unwrap(), &disk);
         let mut entry = [0; 16];
         disk.read_at(446, &mut entry).unwrap();
         assert_eq!(entry, [0x80, 0, 1, 16, 7, 130, 2, 0, 0, 8, 0, 0, 0, 24, 0, 0]);
@@ -641,10 +640,7 @@ mod lossless {
         let table = table_of(&disk, SectorSize::B512);
         let container =
             table.partitions.iter().find(|partition| partition.kind == PartitionKind::Extended).unwrap();
-        let place = |first: Lba, last: Lba| {
-            let placement = Placement { number: container.number, first, last };
-            compose::place(&table, &[placement], &Reader::new(&disk))
-        };
+        let place = |first: Lba, last: Lba| place(&table, container.number, (first, last), &disk);
         let moved = place(container.first.checked_sub(1).unwrap(), container.last).unwrap_err();
         assert!(moved.to_string().contains("count from its start, which stays"), "{moved}");
 

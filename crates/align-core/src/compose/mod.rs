@@ -1,6 +1,6 @@
 //! From a layout to the bytes of its table, in the order in which a disk may lose its power.
 //!
-//! [`fresh`] makes a new table, [`add`] puts partitions beside those that are there, [`place`] changes where they
+//! [`fresh`] makes a new table, [`add`] puts partitions beside those that are there, [`arrange`] changes where they
 //! begin and end, [`convert`](fn@convert) writes the table for sectors of another size. What comes out is a [`Draft`]: the
 //! order of its steps is such that a reader finds the old table or the new one after each of them, as far as that is
 //! possible:
@@ -17,16 +17,16 @@
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)
 )]
 
+mod arrange;
 mod beside;
 mod convert;
 mod error;
 mod gpt;
 mod leftovers;
 mod mbr;
-mod place;
 
+pub use arrange::{Arrangement, EntryChange};
 pub use error::ComposeError;
-pub use place::Placement;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -81,13 +81,16 @@ pub fn add(layout: &Layout, table: &Table, reader: &Reader<'_>) -> Result<Draft,
     Ok(draft)
 }
 
-/// The partitions of `table` where they are, except those that a placement names: those begin and end elsewhere. The
-/// number, the type, the name and all else of each stays, and so does every EBR.
+/// The table with some of its entries and boot records (EBRs) changed, and all else of it as it is.
 ///
 /// # Errors
 /// When there is no such partition, a number does not fit into the table, or the disk cannot be read.
-pub fn place(table: &Table, placements: &[Placement], reader: &Reader<'_>) -> Result<Draft, ComposeError> {
-    let mut draft = place::draft(table, placements, reader)?;
+pub fn arrange(
+    table: &Table,
+    arrangement: &Arrangement,
+    reader: &Reader<'_>,
+) -> Result<Draft, ComposeError> {
+    let mut draft = arrange::draft(table, arrangement, reader)?;
     leftovers::keep(&mut draft, table, reader)?;
     Ok(draft)
 }

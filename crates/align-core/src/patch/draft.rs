@@ -45,6 +45,11 @@ impl Draft {
         ranges
     }
 
+    /// What it writes, in this order: places and bytes.
+    pub fn writes(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.items().filter_map(|item| Some((item.offset, item.bytes.as_deref()?)))
+    }
+
     /// The patch that does this to `device` as it is now. What would change nothing is kept: the rest of the draft may
     /// rely on it.
     ///

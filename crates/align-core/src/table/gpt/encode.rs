@@ -117,6 +117,13 @@ impl Array {
         Some(())
     }
 
+    /// Gives an entry another type, and changes nothing else of it.
+    #[must_use]
+    pub(crate) fn retype(&mut self, slot: usize, type_id: Uuid) -> Option<()> {
+        self.entry(slot)?.type_id = type_id.to_bytes_le();
+        Some(())
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

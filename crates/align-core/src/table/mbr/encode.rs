@@ -62,22 +62,32 @@ impl Sector {
         Some(())
     }
 
-    /// Changes where an entry begins and ends, and nothing else of it: an address of an end that stays is left as it
-    /// is, whatever geometry it was made for. `None` as for [`set`](Self::set).
+    /// Changes where an entry begins and ends, from one base with its ends to another, and nothing else of it: an
+    /// address of an end that stays is left as it is, whatever geometry it was made for. `None` as for
+    /// [`set`](Self::set).
     #[must_use]
-    pub(crate) fn place(&mut self, slot: usize, base: Lba, first: Lba, last: Lba) -> Option<()> {
+    pub(crate) fn place(&mut self, slot: usize, old: (Lba, (Lba, Lba)), new: (Lba, (Lba, Lba))) -> Option<()> {
+        if old == new {
+            return Some(());
+        }
         let raw = self.raw.entries.get_mut(slot)?;
+        let (base, (first, last)) = new;
         let start = u32::try_from(first.number().checked_sub(base.number())?).ok()?;
-        let sectors = u32::try_from(first.sectors_through(last)?).ok()?;
-        let end = |start: u32, sectors: u32| u64::from(start).saturating_add(sectors.into());
-        if raw.start.get() != start {
+        raw.sectors = U32::new(u32::try_from(first.sectors_through(last)?).ok()?);
+        raw.start = U32::new(start);
+        if old.1.0 != first {
             raw.chs_first = chs(first);
         }
-        if end(raw.start.get(), raw.sectors.get()) != end(start, sectors) {
+        if old.1.1 != last {
             raw.chs_last = chs(last);
         }
-        raw.start = U32::new(start);
-        raw.sectors = U32::new(sectors);
+        Some(())
+    }
+
+    /// Gives an entry another type. `None` when there is no such slot.
+    #[must_use]
+    pub(crate) fn retype(&mut self, slot: usize, type_byte: u8) -> Option<()> {
+        self.raw.entries.get_mut(slot)?.type_byte = type_byte;
         Some(())
     }
 

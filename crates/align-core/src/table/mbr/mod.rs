@@ -19,7 +19,7 @@ mod encode;
 mod raw;
 mod types;
 
-pub use chain::{Chain, ChainFault, Ebr, EbrProblem, MAX_LINKS};
+pub use chain::{Chain, ChainFault, Ebr, EbrProblem, LogicalEntry, MAX_LINKS};
 pub use raw::MbrEntry;
 pub use types::type_name;
 
@@ -34,7 +34,7 @@ pub const SECTOR_LEN: usize = 512;
 /// The type of the entry that protects a GPT from tools that do not know it.
 pub const PROTECTIVE_TYPE: u8 = 0xEE;
 /// The number of the first logical partition.
-const FIRST_LOGICAL: u32 = 5;
+pub(crate) const FIRST_LOGICAL: u32 = 5;
 
 /// A master boot record, with the chains of its containers once they were read.
 #[derive(Clone, Debug)]
