@@ -15,6 +15,7 @@
 use std::ops::Range;
 
 mod boot_sector;
+pub mod moving;
 mod sector_size;
 mod signatures;
 
