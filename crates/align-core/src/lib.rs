@@ -41,6 +41,7 @@ pub mod check;
 pub mod compose;
 pub mod content;
 pub mod device;
+pub mod fix;
 pub mod patch;
 pub mod plan;
 pub mod probe;

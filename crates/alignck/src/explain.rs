@@ -45,6 +45,7 @@ macro_rules! pages {
 }
 
 pages! {
+    UnfinishedMove = "unfinished-move";
     UnfinishedWrite = "unfinished-write";
     ContentOtherSectorSize = "content-other-sector-size";
     StartOffPhysical = "start-off-physical";

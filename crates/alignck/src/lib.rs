@@ -11,6 +11,7 @@ pub mod cli;
 mod consent;
 mod exit;
 mod explain;
+mod fix;
 pub mod json;
 mod plan;
 mod probe;
@@ -26,6 +27,7 @@ pub fn run() -> ExitCode {
         Ok(settings::Action::Check(check)) => check::run(&check),
         Ok(settings::Action::Plan(plan)) => plan::run(&plan),
         Ok(settings::Action::Write(write)) => write::run(&write),
+        Ok(settings::Action::Fix(fix)) => fix::run(&fix),
         Ok(settings::Action::Probe(probe)) => probe::run(&probe),
         Ok(settings::Action::Explain(code)) => explain::run(code),
         Err(usage) => usage.exit(),

@@ -3,6 +3,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use align_core::device::Disk;
+use align_core::fix::{self, FixError};
 use align_core::patch::{Backup, Folder, Stage, State};
 use align_core::write::{BackupPlace, KernelState, Proposal, Wishes, WriteError, Written};
 use anstream::AutoStream;
@@ -10,7 +11,7 @@ use anstream::AutoStream;
 use crate::consent;
 use crate::exit::Exit;
 use crate::json::{PlanDocument, WriteDocument, write_indented};
-use crate::settings::{Consent, WriteSettings, WriteWhat};
+use crate::settings::{Consent, FixSettings, WriteSettings, WriteWhat};
 use crate::text::{self, Page};
 
 /// A plan is no larger than this: thousands of partitions fit.
@@ -25,6 +26,25 @@ enum Failure {
 
 /// `alignck apply`, `resume` and `undo`: shows what will be, asks, and does it.
 pub(crate) fn run(settings: &WriteSettings) -> Exit {
+    if let Some(exit) = crate::fix::take_over(settings) {
+        return exit;
+    }
+    run_write(settings)
+}
+
+/// `alignck fix --table-only`: the table changes, and no other byte.
+pub(crate) fn table_only(settings: &FixSettings) -> Exit {
+    run_write(&WriteSettings {
+        disk: settings.disk.clone(),
+        what: WriteWhat::TableOnly { wishes: Box::new(settings.wishes.clone()) },
+        options: settings.wishes.options.clone(),
+        consent: settings.consent,
+        backup: settings.backup.clone(),
+        json: settings.json,
+    })
+}
+
+fn run_write(settings: &WriteSettings) -> Exit {
     let done = if settings.json { run_json(settings) } else { run_text(settings) };
     match done {
         Ok(exit) => exit,
@@ -38,7 +58,7 @@ pub(crate) fn run(settings: &WriteSettings) -> Exit {
 }
 
 /// What was written is written, whether or not the output about it can be.
-fn told(exit: Exit, printed: &io::Result<()>) -> Exit {
+pub(crate) fn told(exit: Exit, printed: &io::Result<()>) -> Exit {
     match printed {
         Ok(()) => exit,
         // Who reads the output has seen enough.
@@ -142,7 +162,11 @@ fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {
             Ok(Proposal::of_layout(&disk, &layout, &wishes)?)
         }
         WriteWhat::Convert { to, force } => Ok(Proposal::of_conversion(&disk, *to, options, *force)?),
-        WriteWhat::Resume { from } => {
+        WriteWhat::TableOnly { wishes } => Ok(fix::table_only(&disk, wishes).map_err(|error| match error {
+            FixError::Write(error) => Failure::Write(error),
+            other => Failure::Message(format!("{}: {other}", settings.disk.display())),
+        })?),
+        WriteWhat::Resume { from, .. } => {
             let backup = backup(&disk, from.as_deref(), |backup, state| {
                 backup.stage == Stage::Writing && state == State::Torn
             })?;
@@ -152,15 +176,25 @@ fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {
             })?;
             Ok(Proposal::of_resume(&disk, backup, options)?)
         }
-        WriteWhat::Undo { from, force } => {
-            let backup = backup(&disk, from.as_deref(), |backup, state| {
-                let torn = backup.stage == Stage::Writing && state == State::Torn;
-                torn || (backup.stage != Stage::Undone && backup.undoes.is_none() && state != State::Before)
-            })?;
+        WriteWhat::Undo { from, force, .. } => {
+            let backup = backup(&disk, from.as_deref(), is_to_undo)?;
             let backup = backup.ok_or_else(|| no_backup(&disk))?;
             Ok(Proposal::of_undo(&disk, backup, options, *force)?)
         }
     }
+}
+
+/// Whether a backup is one that `undo` without a name means.
+fn is_to_undo(backup: &Backup, state: State) -> bool {
+    let torn = backup.stage == Stage::Writing && state == State::Torn;
+    torn || (backup.stage != Stage::Undone && backup.undoes.is_none() && state != State::Before)
+}
+
+/// Of the backups of a disk, the newest first, the one that `undo` without a name means.
+pub(crate) fn newest_to_undo(disk: &Disk, backups: Vec<Backup>) -> Option<Backup> {
+    let device = disk.device()?;
+    let state = |backup: &Backup| backup.patch.state(device).unwrap_or(State::Foreign(0));
+    backups.into_iter().find(|backup| is_to_undo(backup, state(backup)))
 }
 
 fn no_backup(disk: &Disk) -> Failure {
@@ -223,6 +257,7 @@ impl WriteWhat {
     fn word(&self) -> &'static str {
         match self {
             Self::Apply { .. } => "apply",
+            Self::TableOnly { .. } => "fix",
             Self::Convert { .. } => "convert",
             Self::Resume { .. } => "resume",
             Self::Undo { .. } => "undo",

@@ -61,6 +61,8 @@ macro_rules! codes {
 codes! {
     /// A write to the disk was cut off in the middle.
     UnfinishedWrite = "unfinished-write", Error, Unknown;
+    /// Partitions are on their way to another place.
+    UnfinishedMove = "unfinished-move", Error, Unknown;
     /// A partition does not begin on a physical sector boundary.
     StartOffPhysical = "start-off-physical", Error, Ok;
     /// A partition begins on a physical boundary, but not on the disk's optimal grid.

@@ -38,9 +38,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether a write to this disk was cut off, and has to be finished or taken back before anything else.
+    /// Whether a write to this disk or a move on it was cut off, and has to be finished or taken back before anything else.
     pub fn is_unfinished(&self) -> bool {
-        self.findings.iter().any(|finding| finding.code == Code::UnfinishedWrite)
+        let unfinished = [Code::UnfinishedWrite, Code::UnfinishedMove];
+        self.findings.iter().any(|finding| unfinished.contains(&finding.code))
     }
 
     /// The unit of all LBAs of the report, in bytes: that of the table, or of the device where there is none.

@@ -78,7 +78,7 @@ pub fn examine(disk: &Disk, options: &Options) -> Result<(Report, Option<Table>)
         look_inside: options.look_inside,
     };
     // What is half written is not judged, and nothing else may be done before it is finished or taken back.
-    if let Some(cut_off) = unfinished::find(disk, &options.unfinished) {
+    if let Some(cut_off) = unfinished::find(disk, table.as_ref(), &options.unfinished) {
         let report = report(disk, topology, table.as_ref(), Vec::new(), vec![cut_off]);
         return Ok((Report { status: Status::Unknown, ..report }, table));
     }

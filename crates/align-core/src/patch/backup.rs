@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Change, Patch};
+use super::{Bytes, Change, Moved, Patch};
 use crate::units::SectorSize;
 
 /// The first line, and the beginning of the second, in front of the word for the stage.
@@ -41,8 +41,10 @@ pub struct Backup {
     pub undoes: Option<Uuid>,
     /// The unit of the table that was written.
     pub sector_size: SectorSize,
-    /// The changes.
+    /// The changes. Of a move those of the table.
     pub patch: Patch,
+    /// What moved beside, if something did: then neither the patch alone puts it back, nor finishes it.
+    pub moved: Option<Moved>,
 }
 
 /// How far a write came.
@@ -112,6 +114,8 @@ struct Body {
     undoes: Option<Uuid>,
     sector_size: u64,
     steps: Vec<Vec<ChangeBody>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<Moved>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,12 +124,8 @@ struct ChangeBody {
     #[serde(with = "hex::serde")]
     before: Vec<u8>,
     /// `None`: what was there stays.
-    after: Option<Hex>,
+    after: Option<Bytes>,
 }
-
-#[derive(Serialize, Deserialize)]
-#[serde(transparent)]
-struct Hex(#[serde(with = "hex::serde")] Vec<u8>);
 
 impl Backup {
     /// A backup that is about to be written to `path`.
@@ -146,6 +146,7 @@ impl Backup {
             undoes: None,
             sector_size,
             patch,
+            moved: None,
         }
     }
 
@@ -256,6 +257,7 @@ impl Backup {
             undoes: body.undoes,
             sector_size: SectorSize::new(body.sector_size)?,
             patch: Patch { steps: steps.collect::<Option<_>>()? },
+            moved: body.moved,
         })
     }
 
@@ -263,7 +265,7 @@ impl Backup {
         let change = |change: &Change| ChangeBody {
             offset: change.offset,
             before: change.before.clone(),
-            after: (!change.is_kept()).then(|| Hex(change.after.clone())),
+            after: (!change.is_kept()).then(|| Bytes(change.after.clone())),
         };
         Body {
             id: self.id,
@@ -273,6 +275,7 @@ impl Backup {
             undoes: self.undoes,
             sector_size: self.sector_size.bytes(),
             steps: self.patch.steps.iter().map(|step| step.iter().map(change).collect()).collect(),
+            moved: self.moved.clone(),
         }
     }
 }

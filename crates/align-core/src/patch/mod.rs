@@ -33,12 +33,14 @@ mod change;
 mod draft;
 mod error;
 mod folder;
+mod moved;
 
 pub use backup::{Backup, BackupError, DiskIdentity, Stage};
 pub use change::Change;
 pub use draft::Draft;
 pub use error::PatchError;
 pub use folder::Folder;
+pub use moved::{Bytes, Move, Moved, Spot};
 
 use crate::device::BlockDevice;
 

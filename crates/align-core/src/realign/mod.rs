@@ -41,15 +41,19 @@
 )]
 
 mod error;
+mod find;
 mod job;
 mod journal;
+mod marker;
 mod mover;
 mod progress;
 mod step;
 
 pub use error::RealignError;
+pub use find::{Found, SPOTS_EVERY, SPOTS_REACH, find, search};
 pub use job::{Job, Shift};
 pub use journal::journal_len;
+pub use marker::{MARKER_LEN, Marker, moving_type};
 pub use mover::{Ended, Mover};
 
 /// The largest physical sector that a power cut may tear: no byte in it is safe while a part of it is written.

@@ -106,6 +106,11 @@ impl<'d> Mover<'d> {
         self.job.id
     }
 
+    /// How long its journal is, in bytes.
+    pub(crate) fn journal_len(&self) -> u64 {
+        super::journal_len(&self.job, self.journal.window())
+    }
+
     fn at(disk: &'d dyn BlockDevice, journal: Journal<'d>, job: Job, record: Progress) -> Self {
         let lengths =
             Lengths { journalled: journal.window(), direct: LONGEST_DIRECT, direct_from: journal.window() };

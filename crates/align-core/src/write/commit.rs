@@ -4,14 +4,14 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};
-use uuid::Uuid;
 
-use super::target::{self, Target};
+use super::target::Target;
 use super::{Action, BackupPlace, Proposal, WriteError};
-use crate::check::{self, Code, Report};
-use crate::device::linux::{self, SysDisk, Use, UseKind};
-use crate::device::{BlockDevice, Disk};
-use crate::patch::{Backup, BackupError, DiskIdentity, Folder, Patch, PatchError, Side, Stage};
+use crate::check::{self, Code, Options, Report};
+use crate::device::linux::{self, SysDisk};
+use crate::device::Disk;
+use crate::patch::{Backup, BackupError, DiskIdentity, Folder, PatchError, Side, Stage};
+use crate::table::Table;
 use crate::units::SectorSize;
 
 /// What was done.
@@ -47,41 +47,29 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
     // Beside partitions in use the whole disk cannot be had alone.
     let exclusively = proposal.uses.is_empty();
     let target = Target::open(&path, exclusively)?;
-    let size = target.device.size();
-    if size != proposal.before.size {
-        let size = size.unwrap_or(0);
-        let reason = format!("it has {size} bytes now, and had {} before", proposal.before.size.unwrap_or(0));
-        return Err(WriteError::refused(&path, reason));
-    }
-    let (in_the_way, _) = target::uses(&path, proposal.partitions(), proposal.unit, &proposal.patch);
-    // What is opened exclusively now, is so by ourselves.
-    let is_our_own = |used: &Use| exclusively && target.sys.is_some() && used.kind == UseKind::Exclusive;
-    let in_the_way: Vec<_> = in_the_way.into_iter().filter(|used| !is_our_own(used)).collect();
-    if !in_the_way.is_empty() {
-        return Err(WriteError::InUse { path, uses: in_the_way });
-    }
+    target.check_unchanged(&path, proposal.before.size)?;
+    target.check_uses(&path, exclusively, proposal.partitions(), proposal.unit, &proposal.patch)?;
     let (backup, mut warnings) = match proposal.action {
         Action::Write { undoes } => {
             let identity =
                 target.identity(&path).ok_or_else(|| WriteError::refused(&path, "its size is not known"))?;
             proposal.patch.verify(&target.device).map_err(|source| WriteError::patch(&path, source))?;
             let undone = undoes.as_ref().map(|backup| backup.id);
-            let mut backup = save(place, identity, &proposal.what, proposal.unit, &proposal.patch, undone)?;
-            let mut warnings = volatile(&backup.path);
-            let link = link(place, &backup, &mut warnings);
+            let (what, patch) = (proposal.what.clone(), proposal.patch.clone());
+            let mut saved = Saved::new(place, &identity, |path| Backup {
+                undoes: undone,
+                ..Backup::new(path, identity.clone(), what, proposal.unit, patch)
+            })?;
             let written = proposal.patch.write(&target.device);
             if written.as_ref().is_err_and(PatchError::wrote_nothing) {
-                // It is the backup of nothing.
-                for file in link.iter().chain([&backup.path]) {
-                    let _ = fs::remove_file(file);
-                }
+                saved.discard();
             }
-            finish(&path, &backup, written)?;
-            mark(&mut backup, Stage::Written, &mut warnings);
+            finish(&path, &saved.backup, written)?;
+            mark(&mut saved.backup, Stage::Written, &mut saved.warnings);
             if let Some(mut undone) = undoes {
-                mark(&mut undone, Stage::Undone, &mut warnings);
+                mark(&mut undone, Stage::Undone, &mut saved.warnings);
             }
-            (backup, warnings)
+            (saved.backup, saved.warnings)
         }
         Action::Recover { mut backup, side } => {
             let mut warnings = Vec::new();
@@ -96,28 +84,49 @@ pub(super) fn commit(proposal: Proposal, place: &BackupPlace) -> Result<Written,
             (*backup, warnings)
         }
     };
+    let settled = settle(&path, target, &proposal.table, proposal.unit, &proposal.options)?;
+    warnings.extend(settled.warnings);
+    Ok(Written { backup: Some(backup), report: settled.report, kernel: settled.kernel, warnings })
+}
+
+/// How a disk is after a write.
+pub(crate) struct Settled {
+    pub(crate) report: Report,
+    pub(crate) kernel: KernelState,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Tells the kernel of the table that was written, lets the disk go, and looks at it again.
+pub(crate) fn settle(
+    path: &Path,
+    target: Target,
+    table: &Table,
+    unit: SectorSize,
+    options: &Options,
+) -> Result<Settled, WriteError> {
     // A table for other sectors than the device has is none to the kernel.
-    let reads = |sys: &&SysDisk| sys.reported().logical == Some(proposal.unit.bytes());
+    let reads = |sys: &&SysDisk| sys.reported().logical == Some(unit.bytes());
     if let Some(sys) = target.sys.as_ref().filter(reads) {
-        linux::rescan(target.device.file(), sys, &proposal.table);
+        linux::rescan(target.device.file(), sys, table);
     }
     drop(target);
-    let disk = Disk::open(&path)?;
-    let report = check::run(&disk, &proposal.options)?;
+    let disk = Disk::open(path)?;
+    let report = check::run(&disk, options)?;
     let stale = report.findings.iter().find(|finding| finding.code == Code::KernelTableStale);
     let kernel = match (disk.kernel(), stale) {
         (_, Some(finding)) => KernelState::Stale(finding.message.clone()),
         (Some(view), None) if view.is_concerned() => KernelState::Current,
         _ => KernelState::NotConcerned,
     };
+    let mut warnings = Vec::new();
     let found: Vec<_> = report.partitions.iter().map(|report| &report.partition).collect();
-    if found.into_iter().ne(&proposal.table.partitions) {
+    if found.into_iter().ne(&table.partitions) {
         warnings.push(
             "read again, the disk does not show the partitions that were written: something else wrote to it"
                 .into(),
         );
     }
-    Ok(Written { backup: Some(backup), report, kernel, warnings })
+    Ok(Settled { report, kernel, warnings })
 }
 
 /// A failed write is unfinished, unless it is certain that it never began.
@@ -131,22 +140,38 @@ fn finish(path: &Path, backup: &Backup, written: Result<(), PatchError>) -> Resu
     }
 }
 
-fn save(
-    place: &BackupPlace,
-    identity: DiskIdentity,
-    what: &str,
-    unit: SectorSize,
-    patch: &Patch,
-    undoes: Option<Uuid>,
-) -> Result<Backup, WriteError> {
-    let file = match place {
-        BackupPlace::Folder(folder) => folder.new_path(&identity)?,
-        BackupPlace::File { path, .. } if path.is_dir() => Folder::at(path).new_path(&identity)?,
-        BackupPlace::File { path, .. } => path.clone(),
-    };
-    let backup = Backup { undoes, ..Backup::new(file, identity, what.to_owned(), unit, patch.clone()) };
-    backup.save()?;
-    Ok(backup)
+/// A backup that is on its medium.
+pub(crate) struct Saved {
+    pub(crate) backup: Backup,
+    pub(crate) warnings: Vec<String>,
+    link: Option<PathBuf>,
+}
+
+impl Saved {
+    /// Saves what `make` makes of a path in the place.
+    pub(crate) fn new(
+        place: &BackupPlace,
+        identity: &DiskIdentity,
+        make: impl FnOnce(PathBuf) -> Backup,
+    ) -> Result<Self, WriteError> {
+        let file = match place {
+            BackupPlace::Folder(folder) => folder.new_path(identity)?,
+            BackupPlace::File { path, .. } if path.is_dir() => Folder::at(path).new_path(identity)?,
+            BackupPlace::File { path, .. } => path.clone(),
+        };
+        let backup = make(file);
+        backup.save()?;
+        let mut warnings = volatile(&backup.path);
+        let link = link(place, &backup, &mut warnings);
+        Ok(Self { backup, warnings, link })
+    }
+
+    /// Removes the backup of a write that never began: it is the backup of nothing.
+    pub(crate) fn discard(&self) {
+        for file in self.link.iter().chain([&self.backup.path]) {
+            let _ = fs::remove_file(file);
+        }
+    }
 }
 
 /// Leaves a link to a backup in another place, where the backups of all disks are looked for.
@@ -173,7 +198,7 @@ fn link(place: &BackupPlace, backup: &Backup, warnings: &mut Vec<String>) -> Opt
 }
 
 /// The bytes of the disk tell the stage too, so a file that cannot be marked is only worth a word.
-fn mark(backup: &mut Backup, stage: Stage, warnings: &mut Vec<String>) {
+pub(crate) fn mark(backup: &mut Backup, stage: Stage, warnings: &mut Vec<String>) {
     let marked: Result<(), BackupError> = backup.mark(stage);
     warnings.extend(marked.err().map(|error| error.to_string()));
 }
@@ -184,17 +209,18 @@ fn folder_of(backup: &Backup) -> Folder {
 
 /// A backup in memory does not survive the power cut that it is made for.
 fn volatile(path: &Path) -> Vec<String> {
-    let is_volatile = statfs(path).is_ok_and(|fs| {
-        let kind = fs.filesystem_type();
-        kind == TMPFS_MAGIC || kind == RAMFS_MAGIC
-    });
     let warning = || {
         format!(
             "the backup {} lies in memory and is lost at the next restart; copy it to a disk",
             path.display()
         )
     };
-    is_volatile.then(warning).into_iter().collect()
+    is_in_memory(path).then(warning).into_iter().collect()
+}
+
+/// Whether a file lies in memory, and goes with the next restart.
+pub(crate) fn is_in_memory(path: &Path) -> bool {
+    statfs(path).is_ok_and(|fs| [TMPFS_MAGIC, RAMFS_MAGIC].contains(&fs.filesystem_type()))
 }
 
 /// Of `include/uapi/linux/magic.h`.

@@ -87,7 +87,7 @@ pub enum WriteError {
         source: PatchError,
     },
     /// An earlier write was cut off.
-    #[error("{}: an earlier write was cut off: finish it with `alignck resume {}` or take it back with `alignck undo {}` first", path.display(), path.display(), path.display())]
+    #[error("{}: an earlier write or move was cut off: finish it with `alignck resume {}` or take it back with `alignck undo {}` first", path.display(), path.display(), path.display())]
     UnfinishedBefore {
         /// The disk.
         path: PathBuf,

@@ -3,8 +3,8 @@ use std::path::Path;
 use super::rehearsal::{Outcome, Rehearsal};
 use super::target::{self, Looked};
 use super::{Action, Proposal, Wishes, WriteError};
-use crate::check::{self, Health, Report, Verdict};
-use crate::compose;
+use crate::check::{self, Health, Options, Report, Verdict};
+use crate::compose::{self, Arrangement};
 use crate::device::{Disk, Reader};
 use crate::patch::{Patch, PatchError, Side};
 use crate::plan::{Layout, Planned};
@@ -81,6 +81,42 @@ pub(super) fn propose(disk: &Disk, layout: &Layout, wishes: &Wishes) -> Result<P
     })
 }
 
+/// The same table with some of its entries elsewhere.
+pub(super) fn propose_arrangement(
+    disk: &Disk,
+    arrangement: &Arrangement,
+    what: String,
+    options: &Options,
+) -> Result<Proposal, WriteError> {
+    let path = disk.path();
+    let Looked { report: before, table, device } = target::look(disk, options)?;
+    let draft = compose::arrange(&table, arrangement, &Reader::new(device));
+    let draft = draft.map_err(|source| WriteError::compose(path, source))?;
+    let patch = draft.against(device).map_err(|source| not_ours(path, source))?;
+    let rehearsal = Rehearsal::of(disk, &patch, &[], table.sector_size)?;
+    let outcome = rehearsal.play(disk, &patch, Side::After, options)?;
+    check_health(path, &outcome.report)?;
+    let (in_the_way, uses) = target::uses(path, &outcome.table.partitions, table.sector_size, &patch);
+    if !in_the_way.is_empty() {
+        return Err(WriteError::InUse { path: path.to_owned(), uses: in_the_way });
+    }
+    Ok(Proposal {
+        what,
+        before,
+        after: outcome.report,
+        patch,
+        contents: Vec::new(),
+        warnings: Vec::new(),
+        uses,
+        always_readable: outcome.always_readable,
+        unit: table.sector_size,
+        table: outcome.table,
+        action: Action::Write { undoes: None },
+        options: options.clone(),
+        path: path.to_owned(),
+    })
+}
+
 /// Two parts of one table in the same place are a mistake of the layout.
 fn not_ours(path: &Path, source: PatchError) -> WriteError {
     match source {
@@ -144,7 +180,7 @@ fn check_policy(path: &Path, layout: &Layout) -> Result<(), WriteError> {
 }
 
 /// Nothing is wrong with the table that came out of a rehearsal.
-pub(super) fn check_health(path: &Path, after: &Report) -> Result<(), WriteError> {
+pub(crate) fn check_health(path: &Path, after: &Report) -> Result<(), WriteError> {
     if after.table.health == Health::Ok {
         return Ok(());
     }
@@ -158,7 +194,7 @@ pub(super) fn check_health(path: &Path, after: &Report) -> Result<(), WriteError
 }
 
 /// A table that stays must be whole.
-pub(super) fn check_editable(path: &Path, before: &Report) -> Result<(), WriteError> {
+pub(crate) fn check_editable(path: &Path, before: &Report) -> Result<(), WriteError> {
     let reason = match (before.table.label, before.table.health) {
         (None | Some(Label::None), _) => "there is no partition table",
         (_, Health::Ok | Health::Stale) => return Ok(()),

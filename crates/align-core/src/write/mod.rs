@@ -35,11 +35,15 @@ mod target;
 pub use commit::{KernelState, Written};
 pub use error::WriteError;
 
-pub(crate) use target::{Target, check_writable, sys_of, uses_of};
+pub(crate) use commit::{Saved, is_in_memory, mark, settle};
+pub(crate) use layout::{check_editable, check_health};
+pub(crate) use rehearsal::Rehearsal;
+pub(crate) use target::{Looked, Target, check_writable, look, sys_of, uses, uses_of};
 
 use std::path::PathBuf;
 
 use crate::check::{self, Options, Report};
+use crate::compose::Arrangement;
 use crate::device::Disk;
 use crate::device::linux::Use;
 use crate::patch::{Backup, Folder, Patch, Side};
@@ -139,6 +143,16 @@ impl Proposal {
         force: bool,
     ) -> Result<Self, WriteError> {
         convert::propose(disk, to, options, force)
+    }
+
+    /// Works out how entries of the table are changed, and nothing else.
+    pub(crate) fn of_arrangement(
+        disk: &Disk,
+        arrangement: &Arrangement,
+        what: String,
+        options: &Options,
+    ) -> Result<Self, WriteError> {
+        layout::propose_arrangement(disk, arrangement, what, options)
     }
 
     /// Works out how a finished write, or one that was cut off, is put back. `force` puts it back over what others

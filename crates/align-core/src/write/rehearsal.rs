@@ -12,22 +12,22 @@ use crate::units::SectorSize;
 const END_LEN: u64 = 1 << 20;
 
 /// A disk in memory that has the tables of a real one: a patch is tried on it first.
-pub(super) struct Rehearsal {
+pub(crate) struct Rehearsal {
     copy: MemoryDevice,
     unit: SectorSize,
 }
 
 /// What came out of a rehearsal.
-pub(super) struct Outcome {
-    pub(super) report: Report,
-    pub(super) table: Table,
+pub(crate) struct Outcome {
+    pub(crate) report: Report,
+    pub(crate) table: Table,
     /// Whether after each change of the patch the old partitions can be read, or the new ones.
-    pub(super) always_readable: bool,
+    pub(crate) always_readable: bool,
 }
 
 impl Rehearsal {
     /// Copies the head and the tail of the disk, whatever the patch touches, and these ranges.
-    pub(super) fn of(
+    pub(crate) fn of(
         disk: &Disk,
         patch: &Patch,
         also: &[Range<u64>],
@@ -50,7 +50,7 @@ impl Rehearsal {
     }
 
     /// Plays the patch change by change, whatever is there, and reads what comes out.
-    pub(super) fn play(
+    pub(crate) fn play(
         self,
         original: &Disk,
         patch: &Patch,

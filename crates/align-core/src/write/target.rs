@@ -11,6 +11,7 @@ use crate::check::{self, Options, Report};
 use crate::device::linux::{self, Host, KernelPartition, SysDisk, Use, UseKind};
 use crate::device::{BlockDevice, Disk, FileDevice, Source};
 use crate::patch::{DiskIdentity, Patch};
+use crate::realign::search;
 use crate::table::{Partition, Table};
 use crate::units::SectorSize;
 
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Target {
     pub(crate) device: FileDevice,
     /// What sysfs has on it, when it is a block device.
-    pub(super) sys: Option<SysDisk>,
+    pub(crate) sys: Option<SysDisk>,
 }
 
 /// Refuses what is no whole disk or image of this machine that could be written.
@@ -48,18 +49,20 @@ pub(crate) fn check_writable(disk: &Disk) -> Result<(), WriteError> {
 }
 
 /// A disk that may be written, with its table.
-pub(super) struct Looked<'d> {
-    pub(super) report: Report,
-    pub(super) table: Table,
-    pub(super) device: &'d dyn BlockDevice,
+pub(crate) struct Looked<'d> {
+    pub(crate) report: Report,
+    pub(crate) table: Table,
+    pub(crate) device: &'d dyn BlockDevice,
 }
 
 /// Looks at a disk before a new write. One of which an earlier write was cut off is refused.
-pub(super) fn look<'d>(disk: &'d Disk, options: &Options) -> Result<Looked<'d>, WriteError> {
+pub(crate) fn look<'d>(disk: &'d Disk, options: &Options) -> Result<Looked<'d>, WriteError> {
     let path = disk.path();
     check_writable(disk)?;
     let (report, table) = check::examine(disk, options)?;
-    if report.is_unfinished() {
+    // Where nothing in the table says so, the journal of a move is looked for too: what is written stays.
+    let moving = disk.device().and_then(search);
+    if report.is_unfinished() || moving.is_some() {
         return Err(WriteError::UnfinishedBefore { path: path.to_owned() });
     }
     match (disk.device(), table) {
@@ -97,8 +100,34 @@ impl Target {
         Ok(Self { device, sys })
     }
 
+    /// Refuses a disk that is not as large as it was when it was looked at.
+    pub(crate) fn check_unchanged(&self, path: &Path, size_before: Option<u64>) -> Result<(), WriteError> {
+        let size = self.device.size();
+        if size == size_before {
+            return Ok(());
+        }
+        let (size, before) = (size.unwrap_or(0), size_before.unwrap_or(0));
+        Err(WriteError::refused(path, format!("it has {size} bytes now, and had {before} before")))
+    }
+
+    /// Refuses a disk that somebody uses where the patch and the new partitions are in the way.
+    pub(crate) fn check_uses(
+        &self,
+        path: &Path,
+        exclusively: bool,
+        after: &[Partition],
+        unit: SectorSize,
+        patch: &Patch,
+    ) -> Result<(), WriteError> {
+        let (in_the_way, _) = uses(path, after, unit, patch);
+        // What is opened exclusively now, is so by ourselves.
+        let is_our_own = |used: &Use| exclusively && self.sys.is_some() && used.kind == UseKind::Exclusive;
+        let uses: Vec<_> = in_the_way.into_iter().filter(|used| !is_our_own(used)).collect();
+        if uses.is_empty() { Ok(()) } else { Err(WriteError::InUse { path: path.to_owned(), uses }) }
+    }
+
     /// What the open disk is known by: not the one that was looked at before, which may have been unplugged since.
-    pub(super) fn identity(&self, path: &Path) -> Option<DiskIdentity> {
+    pub(crate) fn identity(&self, path: &Path) -> Option<DiskIdentity> {
         let serial = self.sys.as_ref().and_then(SysDisk::serial);
         Some(DiskIdentity::of(path, self.device.size()?, serial))
     }
@@ -122,7 +151,7 @@ fn lock(path: &Path, file: &File) -> Result<(), WriteError> {
 
 /// Who uses the disk: first those in whose way a change to the partitions `after` would be, then the others. A
 /// partition that keeps its number and both of its ends is in nobody's way, unless the patch writes into it.
-pub(super) fn uses(
+pub(crate) fn uses(
     path: &Path,
     after: &[Partition],
     unit: SectorSize,

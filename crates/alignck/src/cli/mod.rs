@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+mod fix;
 mod plan;
 mod probe;
 mod write;
 
+pub use fix::{FixArgs, MoveArgs, ProgressArg};
 pub use plan::{AlignArg, OutputArg, PlanArgs, TableArg, Word};
 pub use probe::ProbeArgs;
 pub use write::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
@@ -15,8 +17,9 @@ pub use write::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
 /// Is this disk partitioned right for its real physical sectors?
 ///
 /// Reads the partition table of disks and image files and says which partitions do not begin where the
-/// medium's physical sectors do, why, and what to do. Plans layouts that are right, writes them safely, and takes
-/// back what it wrote. Only apply, convert, resume, undo and probe write to a disk, and only after a question.
+/// medium's physical sectors do, why, and what to do. Plans layouts that are right, writes them safely, moves
+/// partitions that are not, and takes back what it wrote. Only apply, fix, convert, resume, undo and probe write to a
+/// disk, and only after a question.
 #[derive(Debug, Parser)]
 #[command(
     name = "alignck",
@@ -44,7 +47,7 @@ Exit codes:
   2  it could not be done: usage, input or permission
   3  a partition table is repairable or damaged
   4  written, but the kernel still uses the old table
-  5  a write is unfinished: alignck resume, or alignck undo
+  5  a write or a move is unfinished: alignck resume, or alignck undo
 
 Of several disks the most severe counts, in the order 5, 2, 3, 1, 0.";
 
@@ -60,13 +63,16 @@ pub enum Command {
     /// Write a layout that was planned, after a backup and a question
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Apply(ApplyArgs),
+    /// Move misaligned partitions to where they should be, with every byte; safe against power cuts
+    #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Fix(FixArgs),
     /// Rewrite a table for sectors of another size; every partition keeps its bytes
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Convert(ConvertArgs),
-    /// Finish a write that was cut off
+    /// Finish a write or a move that was cut off
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Resume(ResumeArgs),
-    /// Put back what a write replaced, byte for byte
+    /// Put back what a write or a move changed, byte for byte
     #[command(arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Undo(UndoArgs),
     /// Find the physical sectors of a disk by timing, whatever it reports

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::MediumArgs;
+use super::{MediumArgs, MoveArgs};
 
 /// What to write, and where.
 #[derive(Debug, Args)]
@@ -63,6 +63,10 @@ pub struct ResumeArgs {
     #[arg(value_name = "BACKUP")]
     pub from: Option<PathBuf>,
 
+    /// How bytes are moved.
+    #[command(flatten)]
+    pub moving: MoveArgs,
+
     /// How it is written.
     #[command(flatten)]
     pub write: WriteArgs,
@@ -82,6 +86,10 @@ pub struct UndoArgs {
     /// Put the old bytes back even where something else wrote since
     #[arg(long)]
     pub force: bool,
+
+    /// How bytes are moved.
+    #[command(flatten)]
+    pub moving: MoveArgs,
 
     /// How it is written.
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 mod check;
+mod fix;
 mod plan;
 mod probe;
 mod write;
@@ -14,6 +15,7 @@ pub use check::{
     CheckDocument, DiskDocument, EffectiveDocument, ErrorDocument, FindingDocument, PartitionDocument,
     ReportedDocument, TableDocument, TopologyDocument,
 };
+pub use fix::{FixDocument, MoveDocument, SkippedDocument, StuckDocument};
 pub use plan::{FingerprintDocument, PlanDocument, PlannedDocument, PolicyDocument};
 pub use probe::{OffsetDocument, ProbeDocument, SeriesDocument};
 pub use write::{ChangeDocument, WriteDocument};

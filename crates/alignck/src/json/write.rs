@@ -19,8 +19,8 @@ pub struct WriteDocument {
     pub format: &'static str,
     /// 1; a higher number when a key changes its meaning.
     pub version: u32,
-    /// "apply", "convert", "resume" or "undo".
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["apply", "convert", "resume", "undo"])))]
+    /// "apply", "convert", "fix" (with --table-only), "resume" or "undo".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["apply", "convert", "fix", "resume", "undo"])))]
     pub command: &'static str,
     /// The disk or image.
     pub path: String,

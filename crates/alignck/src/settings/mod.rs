@@ -9,11 +9,13 @@ use clap::error::ErrorKind;
 use self::medium::{host, medium};
 use crate::cli::{self, CheckArgs, Cli, Command, FailOnArg};
 
+mod fix;
 mod medium;
 mod plan;
 mod probe;
 mod write;
 
+pub(crate) use fix::{FixSettings, MoveSettings};
 pub(crate) use plan::{PlanSettings, WantedText};
 pub(crate) use probe::ProbeSettings;
 pub(crate) use write::{Consent, WriteSettings, WriteWhat};
@@ -23,6 +25,7 @@ pub(crate) enum Action {
     Check(CheckSettings),
     Plan(PlanSettings),
     Write(WriteSettings),
+    Fix(FixSettings),
     Probe(ProbeSettings),
     /// A code, or all of them.
     Explain(Option<Code>),
@@ -69,6 +72,7 @@ impl TryFrom<Cli> for Action {
             },
             Some(Command::Plan(plan)) => PlanSettings::try_from(plan).map(Self::Plan),
             Some(Command::Apply(apply)) => WriteSettings::try_from(apply).map(Self::Write),
+            Some(Command::Fix(fix)) => FixSettings::try_from(fix).map(Self::Fix),
             Some(Command::Convert(convert)) => WriteSettings::try_from(convert).map(Self::Write),
             Some(Command::Resume(resume)) => Ok(Self::Write(resume.into())),
             Some(Command::Undo(undo)) => Ok(Self::Write(undo.into())),

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 
 use align_core::check::Options;
+use align_core::fix::Wishes;
 use align_core::units::SectorSize;
 
 use super::medium::{as_reported, bytes, medium};
-use super::usage;
+use super::{MoveSettings, usage};
 use crate::cli::{ApplyArgs, ConvertArgs, ResumeArgs, UndoArgs, WriteArgs};
 
 /// Something that is written to a disk.
@@ -21,12 +22,14 @@ pub(crate) struct WriteSettings {
 pub(crate) enum WriteWhat {
     /// The plan in this file; `-` is standard input.
     Apply { plan: PathBuf, wipe: bool },
+    /// The places of partitions that hold nothing.
+    TableOnly { wishes: Box<Wishes> },
     /// The table for sectors of this size.
     Convert { to: SectorSize, force: bool },
     /// The write of this backup, or of the newest.
-    Resume { from: Option<PathBuf> },
+    Resume { from: Option<PathBuf>, moving: MoveSettings },
     /// What this backup holds, or the newest.
-    Undo { from: Option<PathBuf>, force: bool },
+    Undo { from: Option<PathBuf>, force: bool, moving: MoveSettings },
 }
 
 /// What has to be said before something is written.
@@ -67,24 +70,29 @@ impl TryFrom<ConvertArgs> for WriteSettings {
 
 impl From<ResumeArgs> for WriteSettings {
     fn from(args: ResumeArgs) -> Self {
-        Self::new(args.disk, WriteWhat::Resume { from: args.from }, as_reported(), args.write)
+        let what = WriteWhat::Resume { from: args.from, moving: args.moving.into() };
+        Self::new(args.disk, what, as_reported(), args.write)
     }
 }
 
 impl From<UndoArgs> for WriteSettings {
     fn from(args: UndoArgs) -> Self {
-        let what = WriteWhat::Undo { from: args.from, force: args.force };
+        let what = WriteWhat::Undo { from: args.from, force: args.force, moving: args.moving.into() };
         Self::new(args.disk, what, as_reported(), args.write)
+    }
+}
+
+/// What the options say about the question.
+pub(super) fn consent(args: &WriteArgs) -> Consent {
+    match (args.yes, args.dry_run) {
+        (_, true) => Consent::DryRun,
+        (true, false) => Consent::Given,
+        (false, false) => Consent::Ask,
     }
 }
 
 impl WriteSettings {
     fn new(disk: PathBuf, what: WriteWhat, options: Options, args: WriteArgs) -> Self {
-        let consent = match (args.yes, args.dry_run) {
-            (_, true) => Consent::DryRun,
-            (true, false) => Consent::Given,
-            (false, false) => Consent::Ask,
-        };
-        Self { disk, what, options, consent, backup: args.backup, json: args.json }
+        Self { disk, what, options, consent: consent(&args), backup: args.backup, json: args.json }
     }
 }

@@ -13,6 +13,7 @@ use align_core::units::ByteCount;
 use anstyle::{AnsiColor, Style};
 
 mod columns;
+mod fix;
 mod grid;
 mod map;
 mod partitions;
@@ -20,6 +21,7 @@ mod plan;
 mod probe;
 mod proposal;
 
+pub(crate) use fix::move_progress;
 pub(crate) use probe::{end_progress, progress};
 
 /// The width where there is no terminal.

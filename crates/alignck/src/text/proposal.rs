@@ -114,7 +114,7 @@ impl Page {
         writeln!(out, "{line}")
     }
 
-    fn side(&self, out: &mut dyn Write, heading: &str, report: &Report) -> io::Result<()> {
+    pub(super) fn side(&self, out: &mut dyn Write, heading: &str, report: &Report) -> io::Result<()> {
         let mut table = match (report.table.label, report.content) {
             (None, _) => "a table that cannot be read".to_owned(),
             (Some(Label::None), Some(content)) => {
@@ -145,7 +145,7 @@ impl Page {
         }
     }
 
-    fn warn(&self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+    pub(super) fn warn(&self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         let mut letters = text.chars();
         // A path or a number begins as it is.
         let begins = letters.next().filter(|first| first.is_ascii_lowercase());

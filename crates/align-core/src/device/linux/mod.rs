@@ -21,6 +21,7 @@ mod facts;
 mod identify;
 mod ioctl;
 mod kernel_view;
+mod lies_on;
 mod rescan;
 mod sysfs;
 mod udev;
@@ -31,7 +32,8 @@ pub use kernel_view::{KernelPartition, KernelView};
 pub use sysfs::{Host, SysDisk};
 pub use uses::{Use, UseKind};
 
-pub(crate) use rescan::rescan;
+pub(crate) use lies_on::lies_on;
+pub(crate) use rescan::{delete_partitions, rescan};
 pub(crate) use uses::{is_busy, locks, of_block, of_image};
 
 pub(super) use facts::DeviceFacts;

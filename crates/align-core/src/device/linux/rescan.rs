@@ -35,6 +35,21 @@ pub(crate) fn rescan(file: &File, disk: &SysDisk, table: &Table) {
     }
 }
 
+/// Lets the kernel forget partitions, so that nobody can begin to use them. `Err` names the first that it holds on to.
+pub(crate) fn delete_partitions(file: &File, disk: &SysDisk, numbers: &[u32]) -> Result<(), u32> {
+    for number in numbers {
+        let is_known = || disk.kernel_view().partitions.iter().any(|known| known.number == *number);
+        let mut attempts = 0..ATTEMPTS;
+        while is_known() && ioctl::delete_partition(file, *number).is_err() {
+            if attempts.next().is_none() {
+                return Err(*number);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+    Ok(())
+}
+
 fn is_current(disk: &SysDisk, table: &Table) -> bool {
     let known = disk.kernel_view().partitions;
     let wanted = wanted(table);

@@ -19,7 +19,7 @@ mod types;
 
 pub use array::{GptEntry, MAX_ARRAY_BYTES, MAX_ENTRIES};
 pub use header::{GptHeader, HEADER_LEN, SIGNATURE};
-pub use types::{EXEMPT_TYPES, type_name};
+pub use types::{EXEMPT_TYPES, MOVING_TYPE, type_name};
 
 pub(crate) use encode::{Array, Entry, Header, NAME_UNITS};
 

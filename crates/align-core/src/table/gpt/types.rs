@@ -4,8 +4,14 @@ use uuid::Uuid;
 /// The types of partitions that hold nothing whose speed matters: BIOS boot, Microsoft reserved, PReP.
 pub const EXEMPT_TYPES: [Uuid; 3] = [types::BIOS.guid, types::MICROSOFT_RESERVED.guid, types::PPC_BOOT.guid];
 
+/// The type of a partition of which the bytes are on their way to another place: ours alone, so that nothing mounts it.
+pub const MOVING_TYPE: Uuid = uuid::uuid!("aac653ec-f978-40fc-a5fc-8a9dc78f55a0");
+
 /// What people call a GPT partition type, `None` for a GUID that is in no list.
 pub fn type_name(guid: &Uuid) -> Option<&'static str> {
+    if *guid == MOVING_TYPE {
+        return Some("alignck move");
+    }
     NAMES.iter().find(|(known, _)| known.guid == *guid).map(|(_, name)| *name)
 }
 
