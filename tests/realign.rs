@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use align_core::device::{BlockDevice, FaultDevice, MemoryDevice};
 use align_core::patch::{Change, Patch};
-use align_core::realign::{Ended, Job, Mover, Quiet, RealignError, Shift, Watch, journal_len};
+use align_core::realign::{Ended, Job, Mover, Quiet, RealignError, Shift, Stand, Watch, journal_len, peek};
 use common::platter::{self, Bytes, Platter, Write};
 
 const SECTOR: u64 = 512;
@@ -278,6 +278,38 @@ fn what_was_stopped_can_go_on_and_go_back_with_a_journal_elsewhere() {
             scene.expect(&disk, if goes_on { Ended::Forward } else { Ended::Back }, Harm::None);
         }
     }
+}
+
+#[test]
+fn a_look_at_a_journal_tells_the_job_and_its_stand_and_writes_nothing() {
+    let scene = Scene::new(KINDS[0]);
+    let job = Job { note: "who asked".into(), ..scene.job.clone() };
+    let of = job.bytes();
+    let disk = Platter::new(&scene.old);
+    let journal = FaultDevice::new(MemoryDevice::new(4 << 20));
+    let mut mover = Mover::begin(&disk, &journal, 0, &job, WINDOW).expect("nothing fails");
+    let look = |mover: &Mover<'_>| {
+        let writes = journal.writes();
+        let (found, stand) = peek(&journal, 0).expect("the journal is whole");
+        assert_eq!((found, stand), (mover.job().clone(), mover.stand()));
+        assert_eq!(journal.writes(), writes, "nothing was written");
+        stand
+    };
+    assert_eq!((look(&mover), mover.done()), (Stand::Begun, (0, of)));
+    assert_eq!(mover.job(), &job);
+    mover.forward(&mut StopAt(of / 2, 0)).expect_err("it is stopped");
+    assert_eq!(look(&mover), Stand::Moving);
+    let (done, _) = mover.done();
+    assert!((of / 2..of).contains(&done), "{done} of {of}");
+    let mut again = Mover::recover(&disk, &journal, 0).expect("the journal is whole");
+    assert_eq!((again.job(), again.done()), (&job, (done, of)));
+    again.back(&mut Quiet).expect("nothing fails");
+    assert_eq!((look(&again), again.done()), (Stand::Restored, (0, of)));
+
+    let mut mover = Mover::begin(&disk, &journal, 0, &job, WINDOW).expect("nothing fails");
+    mover.forward(&mut Quiet).expect("nothing fails");
+    assert_eq!((look(&mover), mover.done()), (Stand::Finished, (of, of)));
+    assert!(matches!(peek(&journal, 4096), Err(RealignError::NoJournal { offset: 4096, .. })));
 }
 
 #[test]

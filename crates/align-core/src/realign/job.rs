@@ -21,6 +21,8 @@ pub struct Shift {
 pub struct Job {
     /// By which its journal and its marks are known.
     pub id: Uuid,
+    /// What whoever made the job has to know of it later, in a text of their own. The journal keeps it.
+    pub note: String,
     /// Written before the first byte moves, and taken back when all are back: marks, a table entry that nobody mounts.
     /// Its ranges may lie where bytes move to, but not among those that move. What it only keeps (the bytes that will be
     /// overwritten and belong to nobody) is put back as well.

@@ -40,6 +40,7 @@
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)
 )]
 
+mod description;
 mod error;
 mod find;
 mod job;
@@ -47,6 +48,7 @@ mod journal;
 mod marker;
 mod mover;
 mod progress;
+mod stand;
 mod step;
 
 pub use error::RealignError;
@@ -55,6 +57,7 @@ pub use job::{Job, Shift};
 pub use journal::journal_len;
 pub use marker::{MARKER_LEN, Marker, moving_type};
 pub use mover::{Ended, Mover};
+pub use stand::{Stand, peek};
 
 /// The largest physical sector that a power cut may tear: no byte in it is safe while a part of it is written.
 const BLOCK: u64 = 4096;

@@ -1,11 +1,12 @@
 use std::ops::Range;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::journal::Journal;
+use super::journal::{Journal, Recorded, newest};
 use super::progress::{Pending, Progress, Stage};
 use super::step::{Lengths, Step, Way};
-use super::{BLOCK, Job, RealignError, Shift, Watch};
+use super::{BLOCK, Job, RealignError, Shift, Stand, Watch};
 use crate::device::BlockDevice;
 
 /// Does a job, forwards or back, from wherever it was cut off.
@@ -13,7 +14,7 @@ use crate::device::BlockDevice;
 pub struct Mover<'d> {
     disk: &'d dyn BlockDevice,
     journal: Journal<'d>,
-    job: Job,
+    job: Arc<Job>,
     /// All bytes that the job may write: no others are.
     owned: Vec<Range<u64>>,
     lengths: Lengths,
@@ -74,25 +75,20 @@ impl<'d> Mover<'d> {
         let (journal, job) = Journal::open(journal, start)?;
         check(&job, disk.size())?;
         let none = |reason| RealignError::NoJournal { offset: start, reason };
-        let mut records = Vec::new();
-        for record in journal.records()? {
-            let step = record.pending.map(|pending| journal.step(record.sequence, &pending)).transpose()?;
-            // A step whose bytes did not arrive was not begun either: the record before counts.
-            if step != Some(None) {
-                records.push((record, step.flatten()));
-            }
-        }
-        let (record, step) = records.first().ok_or(none("no record of its progress is whole"))?;
-        let before =
-            records.get(1).filter(|(before, _)| before.sequence.checked_add(1) == Some(record.sequence));
-        if let (Some(pending), Some(bytes)) = (record.pending, step) {
+        let records = newest(&journal)?;
+        let [newest, older @ ..] = &records[..] else {
+            return Err(none("no record of its progress is whole"));
+        };
+        let record = newest.record;
+        let is_before = |older: &&Recorded| older.record.sequence.checked_add(1) == Some(record.sequence);
+        if newest.step.is_some() {
             // The older first: the newer knows what it is beside.
-            if let Some((Progress { pending: Some(pending), .. }, Some(bytes))) = before {
-                write(disk, pending.start, bytes)?;
+            for Recorded { record, step } in older.iter().filter(is_before).chain([newest]) {
+                if let (Some(pending), Some(bytes)) = (record.pending, step) {
+                    write(disk, pending.start, bytes)?;
+                }
             }
-            write(disk, pending.start, bytes)?;
         }
-        let record = *record;
         let mut mover = Self::at(disk, journal, job, record);
         if let Some(pending) = record.pending {
             mover.advance(pending.way, pending.len);
@@ -111,11 +107,26 @@ impl<'d> Mover<'d> {
         super::journal_len(&self.job, self.journal.window())
     }
 
+    /// What is done, or taken back.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// How far it has come, roughly.
+    pub fn stand(&self) -> Stand {
+        self.stage.into()
+    }
+
+    /// How many bytes are at their new place, of how many that move.
+    pub fn done(&self) -> (u64, u64) {
+        (self.moved_bytes(), self.job.bytes())
+    }
+
     fn at(disk: &'d dyn BlockDevice, journal: Journal<'d>, job: Job, record: Progress) -> Self {
         let lengths =
             Lengths { journalled: journal.window(), direct: LONGEST_DIRECT, direct_from: journal.window() };
         let Progress { stage, shift, moved, .. } = record;
-        Self { disk, journal, owned: job.owned(), job, lengths, record, stage, shift, moved }
+        Self { disk, journal, owned: job.owned(), job: Arc::new(job), lengths, record, stage, shift, moved }
     }
 
     /// Does what is left of the job.
@@ -127,9 +138,9 @@ impl<'d> Mover<'d> {
             match self.stage {
                 Stage::Marking | Stage::Restoring => {
                     // What is only kept is put back, but never marked.
-                    let marks = self.job.marks.changes().filter(|change| !change.is_kept());
-                    let marks: Vec<_> = marks.map(|change| (change.offset, change.after.clone())).collect();
-                    self.put(&marks)?;
+                    let job = Arc::clone(&self.job);
+                    let marks = job.marks.changes().filter(|change| !change.is_kept());
+                    self.put(marks.map(|change| (change.offset, &change.after[..])))?;
                     self.enter(Stage::Moving, 0, 0)?;
                 }
                 Stage::Moving => {
@@ -137,7 +148,8 @@ impl<'d> Mover<'d> {
                     self.enter(Stage::Finishing, self.shift, self.moved)?;
                 }
                 Stage::Finishing => {
-                    self.put(&self.job.finals.clone())?;
+                    let job = Arc::clone(&self.job);
+                    self.put(job.finals.iter().map(|(offset, bytes)| (*offset, &bytes[..])))?;
                     self.enter(Stage::Finished, self.shift, self.moved)?;
                 }
                 Stage::Finished => return Ok(Ended::Forward),
@@ -160,9 +172,8 @@ impl<'d> Mover<'d> {
                     self.enter(Stage::Restoring, 0, 0)?;
                 }
                 Stage::Restoring => {
-                    let marks = self.job.marks.changes().rev();
-                    let marks: Vec<_> = marks.map(|change| (change.offset, change.before.clone())).collect();
-                    self.put(&marks)?;
+                    let job = Arc::clone(&self.job);
+                    self.put(job.marks.changes().rev().map(|change| (change.offset, &change.before[..])))?;
                     self.enter(Stage::Restored, 0, 0)?;
                 }
                 Stage::Finishing | Stage::Finished | Stage::Restored => return self.forward(watch),
@@ -173,10 +184,11 @@ impl<'d> Mover<'d> {
     /// Moves bytes until none is left to move that way.
     fn run(&mut self, way: Way, watch: &mut dyn Watch) -> Result<(), RealignError> {
         while let Some(shift) = self.current() {
-            watch.moved(self.done(), self.job.bytes());
+            let (done, of) = self.done();
+            watch.moved(done, of);
             if watch.is_stopped() {
                 self.settle()?;
-                return Err(RealignError::Stopped { done: self.done(), of: self.job.bytes() });
+                return Err(RealignError::Stopped { done, of });
             }
             match Step::next(shift, self.moved, way, self.lengths) {
                 Some(step) if step.is_direct => self.direct(step, way)?,
@@ -185,7 +197,8 @@ impl<'d> Mover<'d> {
                 None => {}
             }
         }
-        watch.moved(self.done(), self.job.bytes());
+        let (done, of) = self.done();
+        watch.moved(done, of);
         self.settle()
     }
 
@@ -214,10 +227,10 @@ impl<'d> Mover<'d> {
     }
 
     /// Writes what does not move, in this order: none of it reaches the medium before the one in front of it.
-    fn put(&mut self, writes: &[(u64, Vec<u8>)]) -> Result<(), RealignError> {
+    fn put<'b>(&mut self, writes: impl Iterator<Item = (u64, &'b [u8])>) -> Result<(), RealignError> {
         let longest = usize::try_from(self.lengths.journalled).unwrap_or(usize::MAX);
         for (offset, bytes) in writes {
-            let mut at = *offset;
+            let mut at = offset;
             for part in bytes.chunks(longest.max(1)) {
                 self.through_journal(at, part, Way::Forward, 0)?;
                 at = at.saturating_add(part.len() as u64);
@@ -314,7 +327,7 @@ impl<'d> Mover<'d> {
     }
 
     /// How many of all bytes are at their new place.
-    fn done(&self) -> u64 {
+    fn moved_bytes(&self) -> u64 {
         let before = self.job.shifts.iter().take(usize::try_from(self.shift).unwrap_or(usize::MAX));
         before.fold(self.moved, |sum, shift| sum.saturating_add(shift.len))
     }
@@ -334,6 +347,9 @@ fn check(job: &Job, size: Option<u64>) -> Result<(), RealignError> {
         if shift.distance() == 0 {
             return Err(RealignError::Job("bytes that stay where they are do not move"));
         }
+    }
+    if job.marks.changes().any(|mark| mark.before.len() != mark.after.len()) {
+        return Err(RealignError::Job("a mark has two sides of different lengths"));
     }
     let touches =
         |a: u64, a_len: u64, b: u64, b_len: u64| a < b.saturating_add(b_len) && b < a.saturating_add(a_len);
