@@ -26,7 +26,7 @@ const HEAD_FIELDS_LEN: usize = 72;
 const MAX_DESCRIPTION: u64 = 1 << 20;
 /// Ends of partitions, tables, and what is overwritten: as much is held in memory. Those that are stored once and named
 /// more often count each time.
-const MAX_BYTES: u64 = 224 << 20;
+const MAX_BYTES: u64 = 208 << 20;
 /// The longest window that is believed.
 const MAX_WINDOW: u64 = 64 << 20;
 /// The bytes of a job are written in pieces of this length.
@@ -368,12 +368,12 @@ mod tests {
             opened
         };
         // The largest ones that are taken.
-        assert_eq!(opened(&describe("", &shared(224))).unwrap().finals.len(), 224);
-        assert_eq!(opened(&describe(&mark(112), "")).unwrap().marks.changes().count(), 112);
+        assert_eq!(opened(&describe("", &shared(208))).unwrap().finals.len(), 208);
+        assert_eq!(opened(&describe(&mark(104), "")).unwrap().marks.changes().count(), 104);
         assert!(opened(&empty_steps).is_ok() && opened(&empty_changes).is_ok());
         for refused in [
-            describe("", &shared(225)),
-            describe(&mark(113), ""),
+            describe("", &shared(209)),
+            describe(&mark(105), ""),
             describe("", &format!("[0,{},0]", MAX_BYTES + 1)),
             describe("", &format!("[0,{},0],[0,{},0]", u64::MAX, u64::MAX)),
             // Strings that are shorter than they say, that are left out, that are not named, and more than are stored.
