@@ -1,9 +1,9 @@
 //! What has to be known of the content of a partition before its bytes move, and what has to be written after.
 //!
 //! Most file systems count from the start of their partition and do not care where that is. Some hold the place all
-//! the same: [`place_fields`] says what it has to become.
-//! Everything is read through a closure over the partition, which takes an offset in bytes from its start and a
-//! length; nothing is asked for that lies behind its end.
+//! the same: [`place_fields`] says what it has to become. And some content must stay where it is, which [`immovable`]
+//! finds. Everything is read through a closure over the partition, which takes an offset in bytes from its start and
+//! a length; nothing is asked for that lies behind its end.
 //!
 //! ```
 //! use align_core::content::moving::{Origin, place_fields};
@@ -30,8 +30,11 @@
 
 mod exfat;
 mod fields;
+mod immovable;
 mod inside;
+mod ntfs;
 mod origin;
 
 pub use fields::{Fields, place_fields};
+pub use immovable::{Immovable, immovable, is_immovable_type};
 pub use origin::Origin;
