@@ -17,7 +17,7 @@ pub struct Fields {
 /// The fields of a file system that hold where its partition of `len` bytes begins, and what they have to become when
 /// it moves from `old` to `new`.
 ///
-/// They are the "hidden sectors" of FAT, NTFS and BitLocker and of what EXTLINUX puts before other file systems
+/// They are the "hidden sectors" of FAT, NTFS and BitLocker, and of what SYSLINUX puts before other file systems
 /// (offset 0x1C of the boot sector, 32 bits), and the partition offset of exFAT (0x40, 64 bits, under a checksum), in
 /// the first sector and in its backups. Only a field that holds the old start now is changed.
 ///
@@ -56,7 +56,7 @@ enum Sort {
     Fat,
     Ntfs,
     BitLocker,
-    Extlinux,
+    Syslinux,
 }
 
 impl Sort {
@@ -69,7 +69,7 @@ impl Sort {
         }
         match front.get(3..11)? {
             b"-FVE-FS-" => Some(Self::BitLocker),
-            b"EXTLINUX" if front.get(510..512)? == b"\x55\xAA" => Some(Self::Extlinux),
+            b"SYSLINUX" | b"EXTLINUX" if front.get(510..512)? == b"\x55\xAA" => Some(Self::Syslinux),
             _ => None,
         }
     }
@@ -79,7 +79,7 @@ impl Sort {
             Self::Fat => "FAT",
             Self::Ntfs => "NTFS",
             Self::BitLocker => "BitLocker",
-            Self::Extlinux => "EXTLINUX",
+            Self::Syslinux => "SYSLINUX",
         }
     }
 
@@ -99,7 +99,7 @@ impl Sort {
                 let backup = word(front, FAT32_BACKUP).filter(|sector| !matches!(sector, 0 | 0xFFFF));
                 backup.and_then(|sector| u64::from(sector).checked_mul(sector_size)).into_iter().collect()
             }
-            Self::Fat | Self::BitLocker | Self::Extlinux => Vec::new(),
+            Self::Fat | Self::BitLocker | Self::Syslinux => Vec::new(),
         }
     }
 }
@@ -231,8 +231,8 @@ mod tests {
     }
 
     #[test]
-    fn bitlocker_and_extlinux_have_the_field_too() {
-        for name in [b"-FVE-FS-", b"EXTLINUX"] {
+    fn bitlocker_and_syslinux_have_the_field_too() {
+        for name in [b"-FVE-FS-", b"SYSLINUX"] {
             let mut volume = ntfs(100, 63);
             volume[3..11].copy_from_slice(name);
             assert_eq!(fields(&volume, OLD, NEW).changes, [(28, 2048_u32.to_le_bytes().to_vec())]);
