@@ -97,6 +97,8 @@ struct Place {
     cost: u64,
 }
 
+/// On a finer grid than this, in bytes, a partition also goes one place further than it has to.
+const FINE: u64 = 4 << 20;
 /// Worse than all places of all partitions of a disk.
 const STAYS: u64 = 1 << 20;
 
@@ -206,17 +208,22 @@ impl Room<'_> {
         if let Some(to) = wanted.to {
             return vec![Place { start: to, cost: 0 }, stay(STAYS)];
         }
-        let places = [next(self.places, start), previous(self.places, start)];
-        let boundaries = [next(self.boundaries, start), previous(self.boundaries, start)];
-        let all = match wanted.why {
-            Why::Suboptimal => [places[0], None, places[1], None],
-            Why::Misaligned | Why::MakesRoom => [places[0], boundaries[0], places[1], boundaries[1]],
-        };
-        let dearer = if wanted.why == Why::MakesRoom { 10 } else { 0 };
+        let place = next(self.places, start);
+        // One further makes room for the place of a neighbour.
+        let further = place.filter(|_| self.places.size() <= FINE).and_then(|place| next(self.places, place));
+        let boundary = |found: Option<u64>| found.filter(|_| wanted.why != Why::Suboptimal);
+        let all = [
+            (place, 0_u64),
+            (further, 2),
+            (boundary(next(self.boundaries, start)), 5),
+            (previous(self.places, start), 10),
+            (boundary(previous(self.boundaries, start)), 15),
+        ];
+        let dearer = if wanted.why == Why::MakesRoom { 100 } else { 0 };
         let on_disk = |start: &u64| *start >= self.usable.start && start.is_multiple_of(self.unit());
-        let all = (0..).zip(all).filter_map(|(cost, place)| {
+        let all = all.into_iter().filter_map(|(place, cost)| {
             let start = place.filter(on_disk)?;
-            Some(Place { start, cost: dearer + cost })
+            Some(Place { start, cost: cost.saturating_add(dearer) })
         });
         all.chain([stay(if wanted.why == Why::MakesRoom { 0 } else { STAYS })]).collect()
     }

@@ -76,15 +76,15 @@ pub(super) fn draw_up(
     }
     check_stand_ins(table, &parts)?;
 
+    let new_places: Vec<Range<u64>> = moves.iter().map(|moved| moved.to..moved.new_end()).collect();
+    let old_places: Vec<Range<u64>> = moves.iter().map(|moved| moved.from..moved.old_end()).collect();
     let final_table = match goal {
         Goal::Arranged(arrangement) => compose::arrange(table, arrangement, &reader)?,
-        Goal::Restored { table, .. } => restored(table),
+        Goal::Restored { table, .. } => restored(table, &new_places),
     };
     let table_writes: Vec<(u64, Vec<u8>)> =
         final_table.writes().map(|(offset, bytes)| (offset, bytes.to_vec())).collect();
-    let new_places: Vec<Range<u64>> = moves.iter().map(|moved| moved.to..moved.new_end()).collect();
-    let old_places: Vec<Range<u64>> = moves.iter().map(|moved| moved.from..moved.old_end()).collect();
-
+    let hiding = hiding(table, &parts, &reader)?;
     let mut finals = Vec::new();
     let mut warnings = Vec::new();
     for parts in &parts {
@@ -107,11 +107,32 @@ pub(super) fn draw_up(
     if let Goal::Restored { overwritten, .. } = goal {
         finals.extend(overwritten.iter().map(|(offset, bytes)| (*offset, bytes.0.clone())));
     }
+    // What only hides partitions is put back, where the new table does not come.
+    for (offset, bytes) in hiding.writes() {
+        for range in without(offset..offset.saturating_add(bytes.len() as u64), &taken) {
+            let mut old = vec![0; usize_of(range.end.saturating_sub(range.start))];
+            device
+                .read_at(range.start, &mut old)
+                .map_err(|source| FixError::Read { partition: None, source })?;
+            finals.push((range.start, old));
+        }
+    }
     finals.extend(table_writes);
-
     let (cleared, overwritten, given_up) = of_nobody(device, &new_places, &old_places)?;
+
+    let shifts = parts.iter().filter_map(Parts::shift);
+    let mut marks = hiding;
+    let targets: Vec<Range<u64>> =
+        shifts.map(|shift| shift.to..shift.to.saturating_add(shift.len)).collect();
+    keep_targets(&mut marks, &parts, &targets, &cleared);
+    let table = table_patch(&final_table, device, &new_places)?;
+    Ok(Drawn { parts, marks, finals, table, cleared, overwritten, given_up, warnings })
+}
+
+/// The table while bytes move: what moves has a type that nobody mounts, and a place in which nothing moves about.
+fn hiding(table: &Table, parts: &[Parts], reader: &Reader<'_>) -> Result<Draft, FixError> {
     let mut hiding = Arrangement::default();
-    for parts in &parts {
+    for parts in parts {
         if let Some(type_) = moving_type(table.label) {
             hiding.retype(parts.moved.number, type_);
         }
@@ -121,13 +142,7 @@ pub(super) fn draw_up(
             hiding.place(parts.moved.number, lba(parts.stand_in.start), last);
         }
     }
-    let mut marks = compose::arrange(table, &hiding, &reader)?;
-    let shifts = parts.iter().filter_map(Parts::shift);
-    let targets: Vec<Range<u64>> =
-        shifts.map(|shift| shift.to..shift.to.saturating_add(shift.len)).collect();
-    keep_targets(&mut marks, &parts, &targets, &cleared);
-    let table = table_patch(&final_table, device, &new_places)?;
-    Ok(Drawn { parts, marks, finals, table, cleared, overwritten, given_up, warnings })
+    Ok(compose::arrange(table, &hiding, reader)?)
 }
 
 impl Drawn {
@@ -154,19 +169,14 @@ impl Drawn {
         self.parts.iter().filter_map(Parts::shift).collect()
     }
 
-    /// The change of everything by which the new disk is told from the old: the table, and the fronts of the partitions.
+    /// The change of everything by which the new disk is told from the old: the table and what is around it, and the
+    /// fronts of the partitions.
     pub(super) fn rehearsal(&self, device: &dyn BlockDevice) -> Result<Patch, FixError> {
         let mut draft = Draft::new();
-        for change in self.table.changes() {
-            draft.write(change.offset, change.after.clone());
-        }
-        for parts in &self.parts {
-            let front = self.finals.iter().find(|(offset, _)| *offset == parts.moved.to);
-            let Some((offset, bytes)) = front else { continue };
-            let taken: Vec<Range<u64>> =
-                draft.ranges().into_iter().filter(|range| range.start >= *offset).collect();
+        // What is written last counts.
+        for (offset, bytes) in self.finals.iter().rev() {
             let len = bytes.len().min(content::FRONT_LEN) as u64;
-            for range in without(*offset..offset.saturating_add(len), &taken) {
+            for range in without(*offset..offset.saturating_add(len), &draft.ranges()) {
                 let at = usize_of(range.start.saturating_sub(*offset));
                 let len = usize_of(range.end.saturating_sub(range.start));
                 let part = bytes.get(at..).and_then(|rest| rest.get(..len)).unwrap_or_default();
@@ -343,11 +353,15 @@ fn table_patch(
     Ok(patch)
 }
 
-/// The draft that writes the old side of a patch.
-fn restored(patch: &Patch) -> Draft {
+/// The draft that writes the old side of a patch, but for what lay in a partition that comes back: that moves.
+fn restored(patch: &Patch, places: &[Range<u64>]) -> Draft {
+    let is_inside = |start: u64, end: u64| places.iter().any(|place| start < place.end && place.start < end);
     let mut draft = Draft::new();
     for step in patch.reversed().steps {
         for change in step {
+            if is_inside(change.offset, change.end()) {
+                continue;
+            }
             if change.is_kept() {
                 draft.keep(change.offset, change.before.len());
             } else {

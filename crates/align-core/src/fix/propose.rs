@@ -464,7 +464,10 @@ impl LookedAt<'_, '_> {
         }
         let drawn = draw_up::draw_up(device, table, &moves, described, goal)?;
         let patch = drawn.rehearsal(device)?;
-        let rehearsal = Rehearsal::of(self.disk, &patch, &[], table.sector_size)?;
+        // What of the table stays is looked at too.
+        let kept: Vec<Range<u64>> =
+            drawn.table.changes().map(|change| change.offset..change.end()).chain(table.areas()).collect();
+        let rehearsal = Rehearsal::of(self.disk, &patch, &kept, table.sector_size)?;
         let outcome = rehearsal.play(self.disk, &patch, Side::After, &self.wishes.options)?;
         write::check_health(path, &outcome.report)?;
         check_places(path, &outcome.table, &moves)?;

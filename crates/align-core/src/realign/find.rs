@@ -46,7 +46,7 @@ pub fn find(device: &dyn BlockDevice, table: Option<&Table>, noted: &[&Backup]) 
         .chain(noted.iter().filter_map(|backup| Some((backup.id, backup.moved.clone()?.journal, false))))
     {
         match open(device, &spot, Some(id)) {
-            Ok((job, stand)) if stand.is_unfinished() => {
+            Ok((job, stand)) if !stand.is_over() => {
                 return Some(Found { id, spot, journal: Ok((job, stand)) });
             }
             Ok(_) => {}
@@ -70,7 +70,7 @@ pub fn search(device: &dyn BlockDevice) -> Option<Found> {
     let from_end = (0..).map_while(|steps: u64| last.checked_sub(steps.checked_mul(SPOTS_EVERY)?));
     let from_end = from_end.take_while(|start| *start >= earliest && *start > 0);
     from_end.chain([SPOTS_EVERY]).find_map(|start| {
-        let (job, stand) = peek(device, start).ok().filter(|(_, stand)| stand.is_unfinished())?;
+        let (job, stand) = peek(device, start).ok().filter(|(_, stand)| !stand.is_over())?;
         Some(Found { id: job.id, spot: Spot::Disk(start), journal: Ok((job, stand)) })
     })
 }
