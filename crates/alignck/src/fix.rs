@@ -78,8 +78,7 @@ fn task(
     let unfinished = match &moving.journal {
         Some(path) if path.is_file() => Some(Unfinished::with_journal(disk, path)?),
         _ => {
-            let noted: Vec<Backup> =
-                options.unfinished.iter().cloned().chain(named.clone()).collect();
+            let noted: Vec<Backup> = options.unfinished.iter().cloned().chain(named.clone()).collect();
             Unfinished::find(disk, None, &noted)?
         }
     };
@@ -139,7 +138,9 @@ impl How<'_> {
     fn run(&self, task: Result<Task, Failure>) -> Exit {
         let done = if self.json { self.run_json(task) } else { self.run_text(task) };
         done.unwrap_or_else(|error| {
-            text::complain(&format!("the output cannot be written ({error}); nothing was written to the disk"));
+            text::complain(&format!(
+                "the output cannot be written ({error}); nothing was written to the disk"
+            ));
             Exit::Failed
         })
     }
@@ -191,11 +192,15 @@ impl How<'_> {
         let mut has_written = false;
         let empty = || FixDocument::failed(self.command, self.disk);
         let (document, exit) = match task.and_then(|task| self.may_ask(task)) {
-            Err(failure) => (empty().with_error(&failure.to_string(), failure.is_unfinished()), failure.exit()),
+            Err(failure) => {
+                (empty().with_error(&failure.to_string(), failure.is_unfinished()), failure.exit())
+            }
             Ok(task) => {
                 let document = match &task {
                     Task::Move(proposal) => FixDocument::proposed(self.command, proposal),
-                    Task::Finish { unfinished, .. } => FixDocument::unfinished(self.command, self.disk, unfinished),
+                    Task::Finish { unfinished, .. } => {
+                        FixDocument::unfinished(self.command, self.disk, unfinished)
+                    }
                 };
                 match (&task, self.consent) {
                     (Task::Move(proposal), _) if proposal.changes_nothing() => {
@@ -243,9 +248,18 @@ impl How<'_> {
         let mut watch = Show::new(self.progress);
         let fixed = match task {
             Task::Move(proposal) => self.place().and_then(|place| Ok(proposal.commit(&place, &mut watch)?)),
-            Task::Finish { unfinished, record, is_forward, options, care } => open(self.disk).and_then(|disk| {
-                Ok(unfinished.finish(&disk, is_forward, &options, care, record.map(|record| *record), &mut watch)?)
-            }),
+            Task::Finish { unfinished, record, is_forward, options, care } => {
+                open(self.disk).and_then(|disk| {
+                    Ok(unfinished.finish(
+                        &disk,
+                        is_forward,
+                        &options,
+                        care,
+                        record.map(|record| *record),
+                        &mut watch,
+                    )?)
+                })
+            }
         };
         watch.end();
         fixed
@@ -262,7 +276,12 @@ impl How<'_> {
 
     fn complain(&self, failure: &Failure) -> Exit {
         match failure {
-            Failure::Fix(error @ (FixError::Refused(_) | FixError::Read { .. } | FixError::Compose(_) | FixError::Patch(_))) => {
+            Failure::Fix(
+                error @ (FixError::Refused(_)
+                | FixError::Read { .. }
+                | FixError::Compose(_)
+                | FixError::Patch(_)),
+            ) => {
                 text::complain(&format!("{}: {error}", self.disk.display()));
             }
             other => text::complain(&other.to_string()),
@@ -325,11 +344,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 impl Show {
     fn new(how: ProgressArg) -> Self {
         let is_stopped = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
             // Where a signal cannot be had, it kills: that is safe too.
             let _ = signal_hook::flag::register(signal, Arc::clone(&is_stopped));
         }
-        let how = if how == ProgressArg::Bar && !io::stderr().is_terminal() { ProgressArg::None } else { how };
+        let how =
+            if how == ProgressArg::Bar && !io::stderr().is_terminal() { ProgressArg::None } else { how };
         Self { how, is_stopped, begun: Instant::now(), first: None, shown: None }
     }
 
@@ -351,7 +372,9 @@ impl Watch for Show {
         let took = self.begun.elapsed();
         // When standard error is gone there is nobody left to tell.
         let _ = match self.how {
-            ProgressArg::Bar => text::move_progress(&mut io::stderr(), (done, of), done.abs_diff(first), took),
+            ProgressArg::Bar => {
+                text::move_progress(&mut io::stderr(), (done, of), done.abs_diff(first), took)
+            }
             ProgressArg::Json => writeln!(
                 io::stderr(),
                 "{{\"event\":\"progress\",\"bytes_done\":{done},\"bytes\":{of},\"seconds\":{:.3}}}",

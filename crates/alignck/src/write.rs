@@ -162,10 +162,12 @@ fn propose(settings: &WriteSettings) -> Result<Proposal, Failure> {
             Ok(Proposal::of_layout(&disk, &layout, &wishes)?)
         }
         WriteWhat::Convert { to, force } => Ok(Proposal::of_conversion(&disk, *to, options, *force)?),
-        WriteWhat::TableOnly { wishes } => Ok(fix::table_only(&disk, wishes).map_err(|error| match error {
-            FixError::Write(error) => Failure::Write(error),
-            other => Failure::Message(format!("{}: {other}", settings.disk.display())),
-        })?),
+        WriteWhat::TableOnly { wishes } => {
+            Ok(fix::table_only(&disk, wishes).map_err(|error| match error {
+                FixError::Write(error) => Failure::Write(error),
+                other => Failure::Message(format!("{}: {other}", settings.disk.display())),
+            })?)
+        }
         WriteWhat::Resume { from, .. } => {
             let backup = backup(&disk, from.as_deref(), |backup, state| {
                 backup.stage == Stage::Writing && state == State::Torn

@@ -201,12 +201,8 @@ fn set(
     let number = partition.number;
     let old = (partition.first, partition.last);
     let new = change.place.unwrap_or(old);
-    let out_of_range = ComposeError::OutOfRange {
-        number,
-        first: new.0.number(),
-        last: new.1.number(),
-        table: TABLE,
-    };
+    let out_of_range =
+        ComposeError::OutOfRange { number, first: new.0.number(), last: new.1.number(), table: TABLE };
     sector.place(slot, (bases.0, old), (bases.1, new)).ok_or(out_of_range)?;
     match change.type_ {
         Some(PartitionType::Mbr(byte)) => {

@@ -85,11 +85,7 @@ pub fn add(layout: &Layout, table: &Table, reader: &Reader<'_>) -> Result<Draft,
 ///
 /// # Errors
 /// When there is no such partition, a number does not fit into the table, or the disk cannot be read.
-pub fn arrange(
-    table: &Table,
-    arrangement: &Arrangement,
-    reader: &Reader<'_>,
-) -> Result<Draft, ComposeError> {
+pub fn arrange(table: &Table, arrangement: &Arrangement, reader: &Reader<'_>) -> Result<Draft, ComposeError> {
     let mut draft = arrange::draft(table, arrangement, reader)?;
     leftovers::keep(&mut draft, table, reader)?;
     Ok(draft)

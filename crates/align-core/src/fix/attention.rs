@@ -31,7 +31,8 @@ pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> V
         mbr.and_then(entry).unwrap_or(false)
     };
     let mut list = Vec::new();
-    let holds = |names: &[&str]| contents.iter().any(|(name, _)| name.is_some_and(|name| names.contains(&name)));
+    let holds =
+        |names: &[&str]| contents.iter().any(|(name, _)| name.is_some_and(|name| names.contains(&name)));
     if mbr.is_some() && holds(&["NTFS", "ReFS", "BitLocker"]) {
         list.push(
             "Windows on an MBR disk knows its partitions by where they begin: should it start from this disk, repair its \
@@ -51,7 +52,10 @@ pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> V
         );
     }
     if holds(&["swap"]) {
-        list.push("a system that resumes from this swap by its offset on the disk has to be told the new one".into());
+        list.push(
+            "a system that resumes from this swap by its offset on the disk has to be told the new one"
+                .into(),
+        );
     }
     list.push(
         "whatever names these partitions by sectors or bytes (mount -o offset=, dmsetup and kpartx tables, virtual \
@@ -63,5 +67,6 @@ pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> V
 
 /// Whether the first sector looks like one that a computer starts from.
 fn starts(front: &[u8]) -> bool {
-    front.get(510..512) == Some(&[0x55, 0xAA]) && front.first().is_some_and(|first| [0xEB, 0xE9, 0xFA, 0x33].contains(first))
+    front.get(510..512) == Some(&[0x55, 0xAA])
+        && front.first().is_some_and(|first| [0xEB, 0xE9, 0xFA, 0x33].contains(first))
 }

@@ -91,8 +91,10 @@ pub(super) fn draw_up(
         finals.extend(ends_of(device, parts, records, &mut warnings)?);
     }
     // What the marks leave behind, where nothing else comes.
-    let written: Vec<Range<u64>> =
-        table_writes.iter().map(|(offset, bytes)| *offset..offset.saturating_add(bytes.len() as u64)).collect();
+    let written: Vec<Range<u64>> = table_writes
+        .iter()
+        .map(|(offset, bytes)| *offset..offset.saturating_add(bytes.len() as u64))
+        .collect();
     let taken = [new_places.clone(), written].concat();
     let left_behind = |range: &Range<u64>| without(range.clone(), &taken);
     let marks: Vec<Range<u64>> = parts.iter().flat_map(|parts| parts.marks.clone()).collect();
@@ -122,8 +124,7 @@ pub(super) fn draw_up(
 
     let shifts = parts.iter().filter_map(Parts::shift);
     let mut marks = hiding;
-    let targets: Vec<Range<u64>> =
-        shifts.map(|shift| shift.to..shift.to.saturating_add(shift.len)).collect();
+    let targets: Vec<Range<u64>> = shifts.map(|shift| shift.to..shift.to.saturating_add(shift.len)).collect();
     keep_targets(&mut marks, &parts, &targets, &cleared);
     let table = table_patch(&final_table, device, &new_places)?;
     Ok(Drawn { parts, marks, finals, table, cleared, overwritten, given_up, warnings })
@@ -252,8 +253,7 @@ fn ends_of(
     let read = |offset: u64, len: usize| inside.read_raw(offset, len);
     let fields = moving::place_fields(&read, moved.len, old, new)
         .map_err(|source| FixError::Read { partition: Some(moved.number), source })?;
-    warnings
-        .extend(fields.warnings.iter().map(|warning| format!("partition {}: {warning}", moved.number)));
+    warnings.extend(fields.warnings.iter().map(|warning| format!("partition {}: {warning}", moved.number)));
     let mut pieces = Vec::new();
     for end in parts.old_ends() {
         let len = end.end.saturating_sub(end.start);
@@ -300,9 +300,7 @@ fn of_nobody(
         while at < range.end {
             let len = range.end.saturating_sub(at).min(PIECE);
             let mut bytes = vec![0; usize_of(len)];
-            device
-                .read_at(at, &mut bytes)
-                .map_err(|source| FixError::Read { partition: None, source })?;
+            device.read_at(at, &mut bytes).map_err(|source| FixError::Read { partition: None, source })?;
             if bytes.iter().any(|byte| *byte != 0) {
                 kept.push((at, Bytes(bytes)));
             }

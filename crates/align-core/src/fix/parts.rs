@@ -44,7 +44,8 @@ impl Parts {
     pub(super) fn of(moved: Move, hidden: Hidden, alone: bool) -> Self {
         let is_near = !alone || moved.distance() <= NEAR;
         let slack = if is_near { moved.distance() } else { 0 };
-        let longer = |least: u64| least.saturating_add(slack).checked_next_multiple_of(BLOCK).unwrap_or(least);
+        let longer =
+            |least: u64| least.saturating_add(slack).checked_next_multiple_of(BLOCK).unwrap_or(least);
         let ends = longer(hidden.head).saturating_add(longer(hidden.tail));
         let middle = moved.len.saturating_sub(ends) & !(BLOCK - 1);
         let old = moved.from..moved.old_end();

@@ -40,13 +40,17 @@ pub(super) fn fix(disk: &Disk, wishes: &Wishes) -> Result<Proposal, FixError> {
     let choice = room.choose();
     let stuck: Vec<_> = choice.stuck.iter().map(|stuck| explain(stuck, before, device, path)).collect();
     if let (Some(to), Some((_, why))) = (wishes.to, stuck.first()) {
-        return Err(refused(path, format!("partition {} cannot begin at sector {to}: {why}", wishes.partitions[0])));
+        return Err(refused(
+            path,
+            format!("partition {} cannot begin at sector {to}: {why}", wishes.partitions[0]),
+        ));
     }
     check_movable(path, device, table, &choice.moves)?;
     let (arrangement, described) = arrange(table, &choice);
     let what = what(&choice.moves);
     let looked_at = LookedAt { disk, looked: &looked, usable, wishes };
-    let mut proposal = looked_at.propose(choice.moves, &described, &Goal::Arranged(&arrangement), what, None)?;
+    let mut proposal =
+        looked_at.propose(choice.moves, &described, &Goal::Arranged(&arrangement), what, None)?;
     proposal.stuck = stuck;
     Ok(proposal)
 }
@@ -64,7 +68,10 @@ pub(super) fn undo(disk: &Disk, backup: Backup, wishes: &Wishes) -> Result<Propo
     match backup.patch.state(looked.device).map_err(|source| write_error(path, source))? {
         State::After => {}
         State::Before => {
-            return Err(refused(path, format!("its table is as before {}: there is nothing to take back", backup.what)));
+            return Err(refused(
+                path,
+                format!("its table is as before {}: there is nothing to take back", backup.what),
+            ));
         }
         State::Torn | State::Foreign(_) => {
             return Err(refused(
@@ -186,7 +193,9 @@ fn wanted(path: &Path, before: &Report, table: &Table, wishes: &Wishes) -> Resul
         if report.partition.kind == PartitionKind::Extended {
             return Err(refused(
                 path,
-                format!("partition {number} is a container; name the logical partitions in it, and it goes with them"),
+                format!(
+                    "partition {number} is a container; name the logical partitions in it, and it goes with them"
+                ),
             ));
         }
         if report.partition.sectors().is_none() {
@@ -272,7 +281,8 @@ fn room<'t>(
 
 /// How far down the space in front of the first partition is free.
 fn front(device: &dyn BlockDevice, table: &Table, usable: &Range<u64>) -> Result<u64, FixError> {
-    let starts = table.partitions.iter().filter_map(|partition| partition.first.checked_byte(table.sector_size));
+    let starts =
+        table.partitions.iter().filter_map(|partition| partition.first.checked_byte(table.sector_size));
     let Some(first) = starts.min() else { return Ok(usable.start) };
     let gap = usable.start..first.max(usable.start);
     // What is further in front than a partition can go anyway is not looked at.
@@ -316,10 +326,17 @@ fn explain(stuck: &Stuck, before: &Report, device: &dyn BlockDevice, path: &Path
         let inside = Inside { device, start, len };
         let front = inside.read(0, content::FRONT_LEN.min(draw_up::usize_of(len))).unwrap_or_default();
         let content = content::recognise(&front);
-        let node = report.node.clone().unwrap_or_else(|| format!("partition {} of {}", partition.number, path.display()));
+        let node = report
+            .node
+            .clone()
+            .unwrap_or_else(|| format!("partition {} of {}", partition.number, path.display()));
         let least = len.saturating_sub(shrink);
         let advice = content.and_then(|content| moving::shrink_advice(content.name, &node, least));
-        text.push_str(&format!("; partition {} would have to be {} smaller", partition.number, ByteCount::new(shrink)));
+        text.push_str(&format!(
+            "; partition {} would have to be {} smaller",
+            partition.number,
+            ByteCount::new(shrink)
+        ));
         if let Some(advice) = advice {
             text.push_str(&format!(": {advice}"));
         }
@@ -346,7 +363,8 @@ fn check_movable(
 ) -> Result<(), FixError> {
     for moved in moves {
         let number = moved.number;
-        let by_type = table.partition(number).and_then(|partition| moving::is_immovable_type(partition.type_));
+        let by_type =
+            table.partition(number).and_then(|partition| moving::is_immovable_type(partition.type_));
         let inside = Inside { device, start: moved.from, len: moved.len };
         let read = |offset: u64, len: usize| inside.read_raw(offset, len);
         let immovable = moving::immovable(&read, moved.len)
@@ -402,7 +420,8 @@ fn described_back(table: &Table, patch: &Patch, moves: &[Move]) -> Vec<Described
         };
         let mut records = records.filter(|change| {
             change.offset > 0
-                && relative(&change.before).and_then(|start| change.offset.checked_add(start)) == Some(moved.to)
+                && relative(&change.before).and_then(|start| change.offset.checked_add(start))
+                    == Some(moved.to)
         });
         let new = records.next().map_or(old, |change| change.offset);
         Some(Described { number: moved.number, old, new })
@@ -543,7 +562,7 @@ impl LookedAt<'_, '_> {
             &taken,
             self.wishes.journal.as_deref(),
             self.wishes.state.as_ref(),
-            sys.as_ref(),
+            (self.disk.path(), sys.as_ref()),
         )?;
         let job = drawn.job(device, id, &marker(chosen.spot.clone())?, note)?;
         Ok((job, chosen.window, chosen.spot))
@@ -559,7 +578,8 @@ fn check_places(path: &Path, after: &Table, moves: &[Move]) -> Result<(), FixErr
             Some((partition.first.checked_byte(unit)?, len))
         });
         if found != Some((moved.to, moved.len)) {
-            let reason = format!("tried on a copy, partition {} would not be where it moves to", moved.number);
+            let reason =
+                format!("tried on a copy, partition {} would not be where it moves to", moved.number);
             return Err(refused(path, reason));
         }
     }

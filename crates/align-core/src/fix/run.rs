@@ -60,7 +60,8 @@ pub(super) fn commit(
     let numbers: Vec<u32> = proposal.moves.iter().map(|moved| moved.number).collect();
     forget_nodes(&path, &target, &numbers, &old_table)?;
 
-    let identity = target.identity(&path).ok_or_else(|| WriteError::refused(&path, "its size is not known"))?;
+    let identity =
+        target.identity(&path).ok_or_else(|| WriteError::refused(&path, "its size is not known"))?;
     let Work { job, window, moved, patch, undoes } = work;
     let undone = undoes.as_ref().map(|backup| backup.id);
     let saved = Saved::new(place, &identity, |file| Backup {

@@ -34,8 +34,9 @@ pub(super) fn choose(
     taken: &[Range<u64>],
     named: Option<&Path>,
     state: Option<&Folder>,
-    sys: Option<&SysDisk>,
+    (path, sys): (&Path, Option<&SysDisk>),
 ) -> Result<Chosen, FixError> {
+    let beside = Beside { sys, is_volatile: sys.is_none() && is_volatile(path) };
     if let Some(path) = named {
         let path = if path.is_dir() { path.join(file_name(job)) } else { path.to_owned() };
         if path.exists() {
@@ -45,7 +46,7 @@ pub(super) fn choose(
             )));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        check_folder(folder, sys).map_err(FixError::Refused)?;
+        beside.check_folder(folder).map_err(FixError::Refused)?;
         return Ok(Chosen { spot: Spot::File(absolute(&path)), window: WINDOWS[0] });
     }
     for window in WINDOWS {
@@ -56,12 +57,18 @@ pub(super) fn choose(
     let remedy = "name a place on another disk with --journal PATH";
     let no_room = "there is no free space on the disk for the journal of the move that is all zero";
     let Some(folder) = state else {
-        return Err(FixError::Refused(format!("{no_room}, and neither XDG_STATE_HOME nor HOME is set; {remedy}")));
+        return Err(FixError::Refused(format!(
+            "{no_room}, and neither XDG_STATE_HOME nor HOME is set; {remedy}"
+        )));
     };
     fs::create_dir_all(folder.path()).map_err(|error| {
-        FixError::Refused(format!("{no_room}, and {} cannot be made ({error}); {remedy}", folder.path().display()))
+        FixError::Refused(format!(
+            "{no_room}, and {} cannot be made ({error}); {remedy}",
+            folder.path().display()
+        ))
     })?;
-    check_folder(folder.path(), sys)
+    beside
+        .check_folder(folder.path())
         .map_err(|reason| FixError::Refused(format!("{no_room}, and {reason}; {remedy}")))?;
     Ok(Chosen { spot: Spot::File(absolute(&folder.path().join(file_name(job)))), window: WINDOWS[0] })
 }
@@ -74,21 +81,34 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether a journal in the folder outlives a power cut, and is not in the way of what moves.
-fn check_folder(folder: &Path, sys: Option<&SysDisk>) -> Result<(), String> {
-    let shown = folder.display();
-    if !folder.is_dir() {
-        return Err(format!("{shown} is no folder"));
+/// The disk that a journal is for.
+struct Beside<'s> {
+    sys: Option<&'s SysDisk>,
+    /// An image in memory is lost together with its journal.
+    is_volatile: bool,
+}
+
+impl Beside<'_> {
+    /// Whether a journal in the folder outlives a power cut, and is not in the way of what moves.
+    fn check_folder(&self, folder: &Path) -> Result<(), String> {
+        let shown = folder.display();
+        if !folder.is_dir() {
+            return Err(format!("{shown} is no folder"));
+        }
+        if is_volatile(folder) && !self.is_volatile {
+            return Err(format!("{shown} may lie in memory, where a restart takes the journal away"));
+        }
+        if self.sys.is_some_and(|sys| lies_on(folder, sys)) {
+            return Err(format!("{shown} lies on the disk itself"));
+        }
+        Ok(())
     }
-    let is_overlay =
-        statfs(folder).is_ok_and(|fs| fs.filesystem_type() == OVERLAYFS_SUPER_MAGIC);
-    if is_in_memory(folder) || is_overlay {
-        return Err(format!("{shown} may lie in memory, where a restart takes the journal away"));
-    }
-    if sys.is_some_and(|sys| lies_on(folder, sys)) {
-        return Err(format!("{shown} lies on the disk itself"));
-    }
-    Ok(())
+}
+
+/// Whether a restart may take a file away: on a live system everything lies in memory.
+fn is_volatile(path: &Path) -> bool {
+    let is_overlay = statfs(path).is_ok_and(|fs| fs.filesystem_type() == OVERLAYFS_SUPER_MAGIC);
+    is_in_memory(path) || is_overlay
 }
 
 /// Free space of so many bytes at a place where it is looked for later, in which nobody has left anything.
@@ -124,9 +144,7 @@ pub(super) fn is_zero(device: &dyn BlockDevice, range: Range<u64>) -> Result<boo
     while at < range.end {
         let len = range.end.saturating_sub(at).min(CHUNK);
         let mut bytes = vec![0; super::draw_up::usize_of(len)];
-        device
-            .read_at(at, &mut bytes)
-            .map_err(|source| FixError::Read { partition: None, source })?;
+        device.read_at(at, &mut bytes).map_err(|source| FixError::Read { partition: None, source })?;
         if bytes.iter().any(|byte| *byte != 0) {
             return Ok(false);
         }

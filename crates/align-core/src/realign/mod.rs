@@ -80,4 +80,5 @@ pub struct Quiet;
 impl Watch for Quiet {
     fn moved(&mut self, _done: u64, _of: u64) {}
 }
-mod soon; pub use soon::*;
+mod soon;
+pub use soon::*;

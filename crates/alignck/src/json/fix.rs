@@ -208,6 +208,11 @@ impl FixDocument {
 impl MoveDocument {
     fn new(moved: Move, unit: SectorSize) -> Self {
         let sectors = |bytes: u64| bytes / unit.bytes();
-        Self { number: moved.number, from: sectors(moved.from), to: sectors(moved.to), sectors: sectors(moved.len) }
+        Self {
+            number: moved.number,
+            from: sectors(moved.from),
+            to: sectors(moved.to),
+            sectors: sectors(moved.len),
+        }
     }
 }

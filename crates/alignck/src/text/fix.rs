@@ -35,7 +35,8 @@ impl Page {
             writeln!(out)?;
             self.stuck(out, proposal)?;
             if proposal.stuck.is_empty() {
-                let line = "No partition has to move: none begins off the physical sectors. Nothing was written.";
+                let line =
+                    "No partition has to move: none begins off the physical sectors. Nothing was written.";
                 writeln!(out, "{}", textwrap::fill(line, self.options(INDENT, INDENT)))?;
             }
             return Ok(());
@@ -57,7 +58,8 @@ impl Page {
             self.note(out, "then", text)?;
         }
         let time = proposal.seconds.map_or(String::new(), |seconds| format!(", about {}", duration(seconds)));
-        let journal = proposal.journal().map(|journal| format!("; its journal is in {journal}")).unwrap_or_default();
+        let journal =
+            proposal.journal().map(|journal| format!("; its journal is in {journal}")).unwrap_or_default();
         let line = format!(
             "{} move{time}{journal}. The power may fail at any time: `alignck resume` finishes it, `alignck undo` takes it \
              back.",

@@ -45,7 +45,9 @@ fn of_number(major: u64, minor: u64) -> Option<PathBuf> {
     if major == 0 {
         return None;
     }
-    Some(fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).unwrap_or_else(|_| PathBuf::from("/sys")))
+    Some(
+        fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).unwrap_or_else(|_| PathBuf::from("/sys")),
+    )
 }
 
 /// Whether a block device is the disk, one of its partitions, or made of them.

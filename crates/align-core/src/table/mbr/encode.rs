@@ -66,7 +66,12 @@ impl Sector {
     /// address of an end that stays is left as it is, whatever geometry it was made for. `None` as for
     /// [`set`](Self::set).
     #[must_use]
-    pub(crate) fn place(&mut self, slot: usize, old: (Lba, (Lba, Lba)), new: (Lba, (Lba, Lba))) -> Option<()> {
+    pub(crate) fn place(
+        &mut self,
+        slot: usize,
+        old: (Lba, (Lba, Lba)),
+        new: (Lba, (Lba, Lba)),
+    ) -> Option<()> {
         if old == new {
             return Some(());
         }
