@@ -80,5 +80,3 @@ pub struct Quiet;
 impl Watch for Quiet {
     fn moved(&mut self, _done: u64, _of: u64) {}
 }
-mod soon;
-pub use soon::*;

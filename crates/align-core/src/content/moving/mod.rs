@@ -38,5 +38,3 @@ mod origin;
 pub use fields::{Fields, place_fields};
 pub use immovable::{Immovable, immovable, is_immovable_type};
 pub use origin::Origin;
-mod soon;
-pub use soon::*;
