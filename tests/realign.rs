@@ -337,6 +337,59 @@ fn a_bad_sector_anywhere_stops_it_and_everything_can_go_back() {
     }
 }
 
+/// What a break after each write and flush of a job leaves, on the way on and, begun in its middle, on the way back.
+fn breaks(scene: &Scene) -> Vec<Bytes> {
+    let mut left = Vec::new();
+    for goes_on in [true, false] {
+        for operations in (0..).step_by(if goes_on { 1 } else { 2 }) {
+            let disk = Platter::new(&scene.old);
+            let mut mover = scene.begin(&disk);
+            if !goes_on {
+                mover.forward(&mut StopAt(scene.job.bytes() / 2, 0)).expect_err("it is stopped");
+            }
+            disk.fail_after(operations);
+            let ended = if goes_on { mover.forward(&mut Quiet) } else { mover.back(&mut Quiet) };
+            left.push(disk.bytes());
+            if ended.is_ok() {
+                break;
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn what_somebody_else_wrote_to_a_mark_is_never_overwritten() {
+    let (mut refused, mut taken) = (0, 0);
+    for kind in KINDS.iter().step_by(3) {
+        let scene = Scene::new(kind);
+        let moves = |byte: u64| {
+            let is_in = |start: u64, len: u64| (start..start + len).contains(&byte);
+            scene.job.shifts.iter().any(|shift| is_in(shift.from, shift.len) || is_in(shift.to, shift.len))
+        };
+        let marks = scene.job.marks.changes();
+        let bytes = marks.flat_map(|mark| [mark.offset + 10, mark.offset + 200]);
+        let bytes: Vec<u64> = bytes.filter(|byte| !moves(*byte)).collect();
+        for left in breaks(&scene) {
+            for byte in &bytes {
+                // No byte of these that anybody else writes.
+                let foreign = if scene.before[len(*byte)] == b'?' { b'!' } else { b'?' };
+                let disk = Platter::new(&left.clone().with_bytes(*byte, &[foreign]));
+                match Mover::recover(&disk, &disk, scene.journal) {
+                    Err(RealignError::Foreign { offset }) if offset == *byte && !disk.was_written() => {
+                        refused += 1;
+                    }
+                    // It lies in a block that was just being written, and which is written again.
+                    Ok(_) if disk.bytes().get(*byte, 1) != [foreign] => taken += 1,
+                    Ok(mover) if mover.stand() == Stand::Restored => {}
+                    other => panic!("{kind:?}, byte {byte}: {other:?}"),
+                }
+            }
+        }
+    }
+    assert!(refused > 2 * taken && taken > 0, "{refused} refused, {taken} taken");
+}
+
 #[test]
 fn jobs_that_would_lose_bytes_are_refused() {
     let disk = MemoryDevice::new(1 << 20);

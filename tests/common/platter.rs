@@ -137,8 +137,13 @@ impl Platter {
     /// A disk of which so many writes and flushes succeed. The next one fails, a write in its middle.
     pub fn that_fails_after(bytes: &Bytes, operations: usize) -> Self {
         let platter = Self::new(bytes);
-        platter.inner().works_for = Some(operations);
+        platter.fail_after(operations);
         platter
+    }
+
+    /// From now on so many writes and flushes succeed.
+    pub fn fail_after(&self, operations: usize) {
+        self.inner().works_for = Some(operations);
     }
 
     pub fn bytes(&self) -> Bytes {

@@ -52,6 +52,15 @@ pub enum RealignError {
         /// What speaks against it.
         reason: &'static str,
     },
+    /// Bytes that only the move should have written are others.
+    #[error(
+        "somebody else wrote to byte {offset} since the move stopped: neither what was there nor what the move writes \
+         is there now, so nothing was written; take that change back and try again"
+    )]
+    Foreign {
+        /// The first byte that is neither.
+        offset: u64,
+    },
     /// The disk is not as it was when the job was made.
     #[error(transparent)]
     Marks(#[from] PatchError),

@@ -3,6 +3,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::runs::merged;
 use crate::patch::Patch;
 
 /// Bytes that change their place on the disk.
@@ -62,16 +63,7 @@ impl Job {
             .flat_map(|shift| [shift.from, shift.to].map(|start| start..start.saturating_add(shift.len)));
         let marks = self.marks.changes().map(|change| change.offset..change.end());
         let finals = self.finals.iter().map(|(start, bytes)| *start..end(*start, bytes.len()));
-        let mut all: Vec<Range<u64>> = moved.chain(marks).chain(finals).collect();
-        all.sort_by_key(|range| range.start);
-        let mut runs: Vec<Range<u64>> = Vec::new();
-        for range in all {
-            match runs.last_mut().filter(|last| range.start <= last.end) {
-                Some(last) => last.end = last.end.max(range.end),
-                None => runs.push(range),
-            }
-        }
-        runs
+        merged(moved.chain(marks).chain(finals).collect())
     }
 
     /// How many bytes move.

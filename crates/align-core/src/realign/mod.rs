@@ -43,11 +43,13 @@
 mod description;
 mod error;
 mod find;
+mod foreign;
 mod job;
 mod journal;
 mod marker;
 mod mover;
 mod progress;
+mod runs;
 mod stand;
 mod step;
 

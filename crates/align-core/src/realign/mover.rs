@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::foreign::first_foreign;
 use super::journal::{Journal, Recorded, newest};
 use super::progress::{Pending, Progress, Stage};
 use super::step::{Lengths, Step, Way};
@@ -66,7 +67,8 @@ impl<'d> Mover<'d> {
     /// The job that was begun there. What a crash left of its last steps is written again.
     ///
     /// # Errors
-    /// When there is no journal there, or the disk fails.
+    /// When there is no journal there, or the disk fails. [`RealignError::Foreign`] when somebody else has written to what
+    /// the job had marked or kept: nothing was written then.
     pub fn recover(
         disk: &'d dyn BlockDevice,
         journal: &'d dyn BlockDevice,
@@ -81,13 +83,17 @@ impl<'d> Mover<'d> {
         };
         let record = newest.record;
         let is_before = |older: &&Recorded| older.record.sequence.checked_add(1) == Some(record.sequence);
-        if newest.step.is_some() {
-            // The older first: the newer knows what it is beside.
-            for Recorded { record, step } in older.iter().filter(is_before).chain([newest]) {
-                if let (Some(pending), Some(bytes)) = (record.pending, step) {
-                    write(disk, pending.start, bytes)?;
-                }
-            }
+        // The older first: the newer knows what it is beside. Behind a record without a step all is on the medium.
+        let again = newest.step.iter().flat_map(|_| older.iter().filter(is_before).chain([newest]));
+        let again =
+            again.filter_map(|recorded| Some((recorded.record.pending?.start, recorded.step.as_ref()?)));
+        let again: Vec<_> = again.collect();
+        let torn = again.iter().map(|(start, bytes)| *start..start.saturating_add(bytes.len() as u64));
+        if let Some(offset) = first_foreign(disk, &job, record.stage, torn) {
+            return Err(RealignError::Foreign { offset });
+        }
+        for (start, bytes) in again {
+            write(disk, start, bytes)?;
         }
         let mut mover = Self::at(disk, journal, job, record);
         if let Some(pending) = record.pending {
