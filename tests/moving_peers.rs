@@ -10,11 +10,12 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use align_core::content::moving::{Fields, Origin, immovable, place_fields};
+use align_core::content::FRONT_LEN;
+use align_core::content::moving::{Fields, Origin, Reach, immovable, place_fields, reach, shrink_advice};
 use align_core::device::ReadError;
 use common::loops::Loop;
 use common::tools::{note, run, said, said_with, text};
-use common::{poke, scratch};
+use common::{poke, resize, scratch};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
@@ -91,6 +92,24 @@ fn ntfs_at_its_new_place_says_what_mkfs_says_there() {
         // It compares the boot sector with its copy.
         let found = run("ntfsfix", &["-n", text(&moved)], "").output;
         assert!(found.contains("alternate boot sector... OK"), "{found}");
+    }
+}
+
+/// After it was made smaller, the copy of the boot sector is in the middle of what was its partition.
+#[test]
+fn the_copy_of_a_volume_that_was_resized_is_found() {
+    let bench = Bench::new();
+    for cluster in ["512", "4096", "65536"] {
+        let image = bench.blank("disk.img", 64 * MIB);
+        run("mkfs.ntfs", &["-F", "-q", "-p", "63", "-H", "255", "-S", "63", "-c", cluster, text(&image)], "");
+        for size in [40 * MIB, 30 * MIB + 5 * 4096] {
+            run("ntfsresize", &["--force", "--size", &size.to_string(), text(&image)], "y\n");
+            let changes = follow(&image, at(63 * 512), at(2048 * 512)).changes;
+            let places: Vec<u64> = changes.into_iter().map(|(place, _)| place).collect();
+            // The stale copy of the whole partition is one of the same volume, except for its size.
+            assert_eq!(places, [0x1C, size - 512 + 0x1C], "clusters of {cluster}");
+            follow(&image, at(2048 * 512), at(63 * 512));
+        }
     }
 }
 
@@ -211,6 +230,112 @@ fn a_system_suspended_to_swap_stays() {
         poke(&image, page - 10, b"S1SUSPEND\0");
         assert!(run("blkid", &["-p", text(&image)], "").output.contains("\"swsuspend\""));
         assert_eq!(stays(&image), Some("a hibernated Linux"), "{page}");
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What nobody recognises any more
+
+#[test]
+fn nothing_recognises_what_is_overwritten_as_far_as_it_reaches() {
+    let bench = Bench::new();
+    let luks =
+        ["cryptsetup", "luksFormat", "-q", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--type"];
+    let luks1 = [&luks[..], &["luks1"]].concat();
+    let luks2 = [&luks[..], &["luks2", "--luks2-metadata-size"]].concat();
+    let sizes = ["16k", "32k", "64k", "128k", "256k", "512k", "1m", "2m", "4m"];
+    let all_luks2 = sizes.map(|size| [&luks2[..], &[size, "--luks2-keyslots-size", "1m"]].concat());
+    let makers: [&[&str]; 9] = [
+        &["mkfs.ext4", "-q"],
+        &["mkfs.xfs", "-q"],
+        &["mkfs.btrfs", "-q"],
+        &["mkfs.vfat"],
+        &["mkfs.ntfs", "-F", "-q"],
+        &["mkfs.exfat"],
+        &["mkswap"],
+        &["sgdisk", "-n", "1:0:0"],
+        &luks1,
+    ];
+    for maker in makers.into_iter().chain(all_luks2.iter().map(Vec::as_slice)) {
+        let image = bench.blank("disk.img", 400 * MIB);
+        run(maker[0], &[&maker[1..], &[text(&image)]].concat(), "password");
+        assert!(is_recognised(&image), "{maker:?}");
+        cover(&image, reach(&read(&image, 0, FRONT_LEN)));
+        assert!(!is_recognised(&image), "{maker:?}: {}", said("wipefs", &[text(&image)]));
+        assert_ne!(said_with("cryptsetup", &["isLuks", text(&image)], "").exit, 0, "{maker:?}");
+    }
+}
+
+/// VMFS has no mark at its front; these are those that libblkid looks for.
+#[test]
+fn what_begins_behind_the_first_mebibyte_is_covered_too() {
+    let bench = Bench::new();
+    let image = bench.blank("disk.img", 64 * MIB);
+    poke(&image, MIB, b"\x0D\xD0\x01\xC0");
+    poke(&image, 2 * MIB, b"\x5E\xF1\xAB\x2F");
+    assert!(is_recognised(&image));
+    cover(&image, reach(&read(&image, 0, FRONT_LEN)));
+    assert!(!is_recognised(&image));
+}
+
+fn is_recognised(image: &Path) -> bool {
+    let by_blkid = said_with("blkid", &["-p", text(image)], "");
+    let by_wipefs = run("wipefs", &["--no-act", "--noheadings", text(image)], "");
+    !by_blkid.output.is_empty() || !by_wipefs.output.trim().is_empty()
+}
+
+fn cover(image: &Path, reach: Reach) {
+    let zeros = |len: u64| vec![0; usize::try_from(len).expect("some MiB")];
+    poke(image, 0, &zeros(reach.head));
+    poke(image, len(image) - reach.tail, &zeros(reach.tail));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What shrinks
+
+#[test]
+fn the_commands_that_are_named_make_room() {
+    let bench = Bench::new();
+    let cases: [(&[&str], &str, &[&str]); 3] = [
+        (&["mkfs.ext4", "-q"], "ext4", &["fsck.ext4", "-fn"]),
+        (&["mkfs.ext2", "-q"], "ext2", &["fsck.ext4", "-fn"]),
+        (&["mkfs.ntfs", "-F", "-q"], "NTFS", &["ntfsfix", "-n"]),
+    ];
+    for (maker, name, check) in cases {
+        let image = bench.blank("disk.img", 400 * MIB);
+        run(maker[0], &[&maker[1..], &[text(&image)]].concat(), "");
+        let to_bytes = 200 * MIB + 3 * 4096;
+        follow_advice(name, text(&image), to_bytes, "");
+        resize(&image, to_bytes);
+        run(check[0], &[&check[1..], &[text(&image)]].concat(), "");
+    }
+}
+
+#[test]
+fn btrfs_shrinks_while_it_is_mounted() {
+    let bench = Bench::new();
+    let image = bench.blank("disk.img", 600 * MIB);
+    run("mkfs.btrfs", &["-q", text(&image)], "");
+    let mounted = bench.folder.path().join("mounted");
+    fs::create_dir_all(&mounted).expect("the folder can be written");
+    if said_with("mount", &["-o", "loop", text(&image), text(&mounted)], "").exit != 0 {
+        note("this kernel does not mount btrfs");
+        return;
+    }
+    follow_advice("btrfs", text(&image), 400 * MIB + 512, text(&mounted));
+    run("umount", &[text(&mounted)], "");
+    resize(&image, 400 * MIB + 512);
+    run("btrfs", &["check", text(&image)], "");
+}
+
+/// Runs the commands of an advice.
+fn follow_advice(name: &str, node: &str, to_bytes: u64, mounted: &str) {
+    let advice = shrink_advice(name, node, to_bytes).expect("it is known");
+    for command in advice.split('`').skip(1).step_by(2) {
+        // Without a terminal it asks nothing.
+        let command = command.replace("MOUNTPOINT", mounted).replace("e2fsck -f", "e2fsck -fp");
+        let words: Vec<&str> = command.split(' ').collect();
+        run(words[0], &words[1..], "y\n");
     }
 }
 

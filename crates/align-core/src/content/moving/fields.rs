@@ -45,10 +45,14 @@ pub fn place_fields(
 pub(super) const SECTOR: usize = 512;
 
 const SECTOR_SIZE: usize = 0x0B;
+const CLUSTER_SIZE: usize = 0x0D;
 const SECTORS_PER_FAT: usize = 0x16;
 const HIDDEN_SECTORS: usize = 0x1C;
 const NTFS_SECTORS: usize = 0x28;
 const FAT32_BACKUP: usize = 0x32;
+
+/// The largest cluster of NTFS, in bytes.
+const MAX_CLUSTER: u64 = 2 << 20;
 
 /// The boot sectors that have hidden sectors.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,21 +87,25 @@ impl Sort {
         }
     }
 
-    /// Where the backups of the boot sector may be, in bytes.
-    fn backups(self, front: &[u8], sector_size: u64, len: u64) -> Vec<u64> {
+    /// Where the backups of the boot sector may be: the sector, and how many from there on.
+    fn backups(self, front: &[u8], sector_size: u64, len: u64) -> Vec<(u64, u64)> {
         match self {
             // The volume of NTFS ends before the last sector of its partition, which is where the backup goes
-            // (`ntfs-3g`, `mkntfs.c`). After the partition has grown only the volume knows its place.
+            // (`mkntfs`). When the partition has grown since, it is where the volume ends, and when the volume was
+            // made smaller (`ntfsresize`), it is somewhere in the cluster that begins there.
             Self::Ntfs => {
-                let behind = long(front, NTFS_SECTORS).and_then(|sectors| sectors.checked_mul(sector_size));
+                let cluster = match front.get(CLUSTER_SIZE) {
+                    Some(count @ 1..=0x80) => u64::from(*count),
+                    _ => MAX_CLUSTER.checked_div(sector_size).unwrap_or(1),
+                };
+                let behind = long(front, NTFS_SECTORS).map(|sectors| (sectors, cluster));
                 let last = len.checked_div(sector_size).and_then(|count| count.checked_sub(1));
-                let last = last.and_then(|sector| sector.checked_mul(sector_size));
-                behind.into_iter().chain(last).collect()
+                behind.into_iter().chain(last.map(|sector| (sector, 1))).collect()
             }
             // FAT12 and FAT16 say the size of a FAT in 16 bits, and have none.
             Self::Fat if word(front, SECTORS_PER_FAT) == Some(0) => {
                 let backup = word(front, FAT32_BACKUP).filter(|sector| !matches!(sector, 0 | 0xFFFF));
-                backup.and_then(|sector| u64::from(sector).checked_mul(sector_size)).into_iter().collect()
+                backup.map(|sector| (sector.into(), 1)).into_iter().collect()
             }
             Self::Fat | Self::BitLocker | Self::Syslinux => Vec::new(),
         }
@@ -114,14 +122,19 @@ fn place(
     let sector_size = word(front, SECTOR_SIZE).map_or(0, u64::from);
     let sector_size = if sector_size.is_power_of_two() && sector_size >= 512 { sector_size } else { 512 };
     renew(front, 0, sector_size, sort, (old, new), fields);
+    let mut seen = 1;
     let mut backups = sort.backups(front, sector_size, inside.len());
     backups.sort_unstable();
-    backups.dedup();
-    for offset in backups.into_iter().filter(|offset| *offset > 0) {
-        let copy = inside.read(offset, SECTOR)?;
-        if let Some(copy) = copy.filter(|copy| is_copy(front, copy)) {
-            renew(&copy, offset, sector_size, sort, (old, new), fields);
+    for (first, count) in backups {
+        let end = first.saturating_add(count);
+        for sector in first.max(seen)..end {
+            let Some(offset) = sector.checked_mul(sector_size) else { break };
+            let Some(copy) = inside.read(offset, SECTOR)? else { break };
+            if is_copy(front, &copy) {
+                renew(&copy, offset, sector_size, sort, (old, new), fields);
+            }
         }
+        seen = seen.max(end);
     }
     if sort == Sort::BitLocker {
         fields.warnings.push(

@@ -2,7 +2,10 @@
 //!
 //! Most file systems count from the start of their partition and do not care where that is. Some hold the place all
 //! the same: [`place_fields`] says what it has to become. And some content must stay where it is, which [`immovable`]
-//! finds. Everything is read through a closure over the partition, which takes an offset in bytes from its start and
+//! finds. [`reach`] says how much of it has to be covered so that nobody uses it half moved, and [`shrink_advice`]
+//! what people do when there is not enough room for it.
+//!
+//! Everything is read through a closure over the partition, which takes an offset in bytes from its start and
 //! a length; nothing is asked for that lies behind its end.
 //!
 //! ```
@@ -34,7 +37,11 @@ mod immovable;
 mod inside;
 mod ntfs;
 mod origin;
+mod reach;
+mod shrink;
 
 pub use fields::{Fields, place_fields};
 pub use immovable::{Immovable, immovable, is_immovable_type};
 pub use origin::Origin;
+pub use reach::{Reach, reach};
+pub use shrink::shrink_advice;
