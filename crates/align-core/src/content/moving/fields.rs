@@ -1,7 +1,7 @@
 use super::super::{BootSector, boot_sector};
-use super::exfat;
 use super::inside::{Inside, double, long, word};
 use super::origin::{Origin, Start};
+use super::{boot_code, exfat};
 use crate::device::ReadError;
 
 /// The fields inside a partition that hold where it begins.
@@ -19,7 +19,8 @@ pub struct Fields {
 ///
 /// They are the "hidden sectors" of FAT, NTFS and BitLocker, and of what SYSLINUX puts before other file systems
 /// (offset 0x1C of the boot sector, 32 bits), and the partition offset of exFAT (0x40, 64 bits, under a checksum), in
-/// the first sector and in its backups. Only a field that holds the old start now is changed.
+/// the first sector and in its backups. Only a field that holds the old start now is changed. Boot code that names
+/// sectors of the disk cannot be put right here, and is warned of.
 ///
 /// # Errors
 /// When the first sector or one that may be a backup cannot be read.
@@ -37,6 +38,7 @@ pub fn place_fields(
     } else if let Some(sort) = Sort::of(&front) {
         place(inside, &front, sort, (old, new), &mut fields)?;
     }
+    fields.warnings.extend(boot_code::warning(&front, len, old));
     fields.changes.sort();
     Ok(fields)
 }
@@ -140,7 +142,8 @@ fn place(
         fields.warnings.push(
             "BitLocker may ask for the recovery key after the move: have it at hand. The encrypted boot sector \
              still holds the old start; where Windows is started from this volume in BIOS mode, `bootrec /fixboot` \
-             repairs it"
+             repairs it. Whether that Windows is hibernated cannot be seen: shut it down before, holding Shift while \
+             choosing Shut down"
                 .into(),
         );
     }

@@ -31,6 +31,7 @@
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)
 )]
 
+mod boot_code;
 mod exfat;
 mod fields;
 mod immovable;
