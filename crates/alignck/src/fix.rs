@@ -79,7 +79,7 @@ fn task(
         Some(path) if path.is_file() => Some(Unfinished::with_journal(disk, path)?),
         _ => {
             let noted: Vec<Backup> = options.unfinished.iter().cloned().chain(named.clone()).collect();
-            Unfinished::find(disk, None, &noted)?
+            Unfinished::find(disk, &noted)?
         }
     };
     if let Some(unfinished) = unfinished {

@@ -219,7 +219,7 @@ impl Room<'_> {
             (previous(self.places, start), 10),
             (boundary(previous(self.boundaries, start)), 15),
         ];
-        let dearer = if wanted.why == Why::MakesRoom { 100 } else { 0 };
+        let dearer = if wanted.why == Why::MakesRoom { 6 } else { 0 };
         let on_disk = |start: &u64| *start >= self.usable.start && start.is_multiple_of(self.unit());
         let all = all.into_iter().filter_map(|(place, cost)| {
             let start = place.filter(on_disk)?;

@@ -354,23 +354,44 @@ fn which(stuck: &Stuck) -> String {
     if stuck.last == stuck.number { "it".to_owned() } else { format!("partition {}", stuck.last) }
 }
 
-/// Refuses to move what keeps places of its own, or is asleep.
+/// Refuses to move what keeps places of its own; and anything on a disk of a system that is asleep, which remembers all of
+/// the disk.
 fn check_movable(
     path: &Path,
     device: &dyn BlockDevice,
     table: &Table,
     moves: &[Move],
 ) -> Result<(), FixError> {
-    for moved in moves {
-        let number = moved.number;
-        let by_type =
-            table.partition(number).and_then(|partition| moving::is_immovable_type(partition.type_));
-        let inside = Inside { device, start: moved.from, len: moved.len };
-        let read = |offset: u64, len: usize| inside.read_raw(offset, len);
-        let immovable = moving::immovable(&read, moved.len)
-            .map_err(|source| FixError::Read { partition: Some(number), source })?;
-        if let Some(why) = by_type.map(str::to_owned).or(immovable.map(|immovable| immovable.to_string())) {
+    let byte = |lba: Lba| lba.checked_byte(table.sector_size).unwrap_or(u64::MAX);
+    for partition in table.partitions.iter().filter(|_| !moves.is_empty()) {
+        let number = partition.number;
+        let is_moved = moves.iter().any(|moved| moved.number == number);
+        if partition.kind == PartitionKind::Extended {
+            continue;
+        }
+        if let Some(why) = moving::is_immovable_type(partition.type_).filter(|_| is_moved) {
             return Err(refused(path, format!("partition {number} cannot be moved: {why}")));
+        }
+        let len = partition.sectors().unwrap_or(0).saturating_mul(table.sector_size.bytes());
+        let inside = Inside { device, start: byte(partition.first), len };
+        let read = |offset: u64, len: usize| inside.read_raw(offset, len);
+        let immovable = match moving::immovable(&read, len) {
+            Ok(immovable) => immovable,
+            // What stays may have bad sectors.
+            Err(_) if !is_moved => None,
+            Err(source) => return Err(FixError::Read { partition: Some(number), source }),
+        };
+        match immovable {
+            Some(why) if is_moved => {
+                return Err(refused(path, format!("partition {number} cannot be moved: it holds {why}")));
+            }
+            Some(why) if why.is_asleep() => {
+                return Err(refused(
+                    path,
+                    format!("partition {number} holds {why}; it remembers where everything on this disk is"),
+                ));
+            }
+            _ => {}
         }
     }
     Ok(())

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::FixError;
 use super::run::{Ending, Fixed};
 use crate::check::Options;
-use crate::device::Disk;
+use crate::device::{Disk, Reader};
 use crate::patch::{Backup, DiskIdentity, Move, Spot};
 use crate::realign::{Care, Found, Stand, Watch, find, search};
 use crate::table::Table;
@@ -41,10 +41,14 @@ impl Unfinished {
     ///
     /// # Errors
     /// When there is one, and its journal cannot be read or is of another disk.
-    pub fn find(disk: &Disk, table: Option<&Table>, noted: &[Backup]) -> Result<Option<Self>, FixError> {
+    pub fn find(disk: &Disk, noted: &[Backup]) -> Result<Option<Self>, FixError> {
         let (Some(device), Some(identity)) = (disk.device(), disk.identity()) else { return Ok(None) };
+        let unit = disk.reported().logical.and_then(SectorSize::new);
+        let table = Table::read(&Reader::new(device), unit).ok();
         let noted: Vec<&Backup> = noted.iter().filter(|backup| backup.disk.is(&identity)).collect();
-        let Some(found) = find(device, table, &noted).or_else(|| search(device)) else { return Ok(None) };
+        let Some(found) = find(device, table.as_ref(), &noted).or_else(|| search(device)) else {
+            return Ok(None);
+        };
         Self::of(disk, &identity, found).map(Some)
     }
 

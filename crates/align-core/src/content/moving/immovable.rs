@@ -17,6 +17,13 @@ pub struct Immovable {
     pub remedy: &'static str,
 }
 
+impl Immovable {
+    /// Whether it is a system that sleeps, and goes on with what it remembers of the whole disk.
+    pub fn is_asleep(&self) -> bool {
+        [HIBERNATED_LINUX, HIBERNATED_WINDOWS].contains(self)
+    }
+}
+
 impl fmt::Display for Immovable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.remedy)
