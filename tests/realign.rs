@@ -6,11 +6,15 @@
 
 mod common;
 
+use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use align_core::device::{BlockDevice, FaultDevice, MemoryDevice};
+use align_core::device::{BlockDevice, FaultDevice, MemoryDevice, ReadError};
 use align_core::patch::{Change, Patch};
-use align_core::realign::{Ended, Job, Mover, Quiet, RealignError, Shift, Stand, Watch, journal_len, peek};
+use align_core::realign::{
+    Care, Ended, Job, Mover, Quiet, RealignError, Shift, Stand, Watch, journal_len, peek,
+};
 use common::platter::{self, Bytes, Platter, Write};
 
 const SECTOR: u64 = 512;
@@ -312,27 +316,145 @@ fn a_look_at_a_journal_tells_the_job_and_its_stand_and_writes_nothing() {
     assert!(matches!(peek(&journal, 4096), Err(RealignError::NoJournal { offset: 4096, .. })));
 }
 
+/// How many bytes move before those of a shift that begin at `from`.
+fn bytes_before(job: &Job, at: usize, from: u64, bytes: u64) -> u64 {
+    let shift = job.shifts[at];
+    let earlier: u64 = job.shifts[..at].iter().map(|shift| shift.len).sum();
+    let front = if shift.to > shift.from { shift.from + shift.len - from - bytes } else { from - shift.from };
+    earlier + front
+}
+
 #[test]
-fn a_bad_sector_anywhere_stops_it_and_everything_can_go_back() {
+fn a_bad_sector_anywhere_stops_it_and_it_can_go_back_or_on_without_it() {
     for kind in KINDS {
         let scene = Scene::new(kind);
-        for shift in &scene.job.shifts {
+        for (at, shift) in scene.job.shifts.iter().enumerate() {
             for sector in (shift.from..shift.from + shift.len).step_by(512) {
-                let disk = FaultDevice::new(Platter::new(&scene.old));
-                let bad = disk.with_bad_bytes(sector..sector + 512);
-                let journal = MemoryDevice::new(4 << 20);
-                let mut mover =
-                    Mover::begin(&bad, &journal, 0, &scene.job, WINDOW).expect("it is not looked at yet");
-                let failed = mover.forward(&mut Quiet);
-                assert!(matches!(failed, Err(RealignError::Read { .. })), "{kind:?}, {sector}: {failed:?}");
-                let mut mover = Mover::recover(&bad, &journal, 0).expect("the journal is whole");
-                assert_eq!(
-                    mover.back(&mut Quiet).expect("what moved can be read"),
-                    Ended::Back,
-                    "{kind:?}, {sector}"
-                );
-                scene.expect(bad.inner(), Ended::Back, Harm::None);
+                let what = format!("{kind:?}, sector {}", sector / SECTOR);
+                let bad_disk =
+                    || FaultDevice::new(Platter::new(&scene.old)).with_bad_bytes(sector..sector + 1);
+                for goes_on in [false, true] {
+                    let disk = bad_disk();
+                    let journal = MemoryDevice::new(4 << 20);
+                    let mut mover = Mover::begin(&disk, &journal, 0, &scene.job, WINDOW)
+                        .expect("it is not looked at yet");
+                    let failed = mover.forward(&mut Quiet).expect_err("it cannot be read");
+                    assert!(
+                        matches!(failed, RealignError::Read { offset, .. } if offset == sector),
+                        "{failed}"
+                    );
+                    let before = bytes_before(&scene.job, at, sector, SECTOR);
+                    assert_eq!(mover.done().0, before, "{what}: all before it has moved");
+                    let mut mover = Mover::recover(&disk, &journal, 0).expect("the journal is whole");
+                    assert_eq!(mover.done().0, before, "{what}: and that was on the medium");
+                    if !goes_on {
+                        assert_eq!(mover.back(&mut Quiet).expect("what moved can be read"), Ended::Back);
+                        assert_eq!(mover.skipped(), []);
+                        scene.expect(disk.inner(), Ended::Back, Harm::None);
+                        continue;
+                    }
+                    mover = mover.with_care(Care { skip_bad: true, verify: false });
+                    assert_eq!(mover.forward(&mut Quiet).expect("it is left out"), Ended::Forward, "{what}");
+                    assert_eq!(mover.skipped(), std::slice::from_ref(&(sector..sector + SECTOR)), "{what}");
+                    let place = range(sector - shift.from + shift.to, SECTOR);
+                    assert_eq!(disk.inner().bytes().get(place.start as u64, place.len()), [0; 512], "{what}");
+                    disk.inner().write_at(place.start as u64, &scene.after[place]).expect("it is a disk");
+                    scene.expect(disk.inner(), Ended::Forward, Harm::None);
+                }
             }
+        }
+    }
+}
+
+#[test]
+fn bad_sectors_that_touch_are_listed_as_one_and_a_crash_among_them_is_none() {
+    for kind in KINDS {
+        let mut scene = Scene::new(kind);
+        let shift = scene.job.shifts[0];
+        let bad = shift.from..shift.from + shift.len.min(5 * SECTOR);
+        let disk = FaultDevice::new(Platter::new(&scene.old)).with_bad_bytes(bad.clone());
+        let care = Care { skip_bad: true, verify: false };
+        let mut mover = Mover::begin(&disk, &disk, scene.journal, &scene.job, WINDOW)
+            .expect("nothing fails")
+            .with_care(care);
+        mover.forward(&mut Quiet).expect("they are left out");
+        assert_eq!(mover.skipped(), std::slice::from_ref(&bad));
+        scene.after[range(shift.to, bad.end - bad.start)].fill(0);
+        scene.expect(disk.inner(), Ended::Forward, Harm::None);
+        scene.crash(&scene.old, &disk.inner().epochs(), crashes(1), |left, harm| {
+            let disk = FaultDevice::new(Platter::new(left)).with_bad_bytes(bad.clone());
+            match Mover::recover(&disk, &disk, scene.journal) {
+                Ok(mover) => {
+                    let ended = mover.with_care(care).forward(&mut Quiet).expect("they are left out");
+                    scene.expect(disk.inner(), ended, harm);
+                }
+                Err(RealignError::NoJournal { .. }) => {}
+                Err(error) => panic!("{kind:?}: {error}"),
+            }
+        });
+    }
+}
+
+/// A disk that says that a write is done, and forgets it.
+#[derive(Debug)]
+struct Forgetful {
+    disk: Platter,
+    /// How many writes come before the one that is lost.
+    works_for: AtomicUsize,
+    lost: AtomicU64,
+}
+
+impl BlockDevice for Forgetful {
+    fn size(&self) -> Option<u64> {
+        self.disk.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.disk.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.works_for.fetch_sub(1, Ordering::Relaxed) == 0 {
+            self.lost.store(offset, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.disk.write_at(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.disk.flush()
+    }
+}
+
+#[test]
+fn a_write_that_the_disk_forgot_is_noticed_and_nothing_is_lost() {
+    for kind in KINDS {
+        let scene = Scene::new(kind);
+        for writes in 0.. {
+            let disk = Forgetful {
+                disk: Platter::new(&scene.old),
+                works_for: AtomicUsize::new(writes),
+                lost: AtomicU64::new(0),
+            };
+            let journal = MemoryDevice::new(4 << 20);
+            let begun = Mover::begin(&disk, &journal, 0, &scene.job, WINDOW).expect("nothing is written");
+            let mut mover = begun.with_care(Care { verify: true, skip_bad: false });
+            let Err(failed) = mover.forward(&mut Quiet) else {
+                assert!(writes > 3, "all writes were tried");
+                scene.expect(&disk.disk, Ended::Forward, Harm::None);
+                break;
+            };
+            let lost = disk.lost.load(Ordering::Relaxed);
+            assert!(
+                matches!(failed, RealignError::NotTaken { offset } if offset == lost),
+                "{kind:?}: {failed}"
+            );
+            if writes % 3 == 0 {
+                mover = Mover::recover(&disk, &journal, 0).expect("the journal is whole");
+            }
+            let goes_on = writes % 2 == 0;
+            let ended = if goes_on { mover.forward(&mut Quiet) } else { mover.back(&mut Quiet) };
+            scene.expect(&disk.disk, ended.expect("it works again"), Harm::None);
         }
     }
 }

@@ -17,10 +17,11 @@ pub enum RealignError {
         /// Of so many.
         of: u64,
     },
-    /// Bytes that shall move cannot be read.
+    /// Bytes that shall move cannot be read. All in front of them (on the way right: behind them) have moved, and that
+    /// is on the medium.
     #[error("the bytes at {offset} cannot be read: {source}")]
     Read {
-        /// The first byte.
+        /// The first byte of the sector.
         offset: u64,
         /// What is wrong.
         source: ReadError,
@@ -32,6 +33,15 @@ pub enum RealignError {
         offset: u64,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// Bytes that were written and flushed are not what is read there.
+    #[error(
+        "the disk did not take what was written: of the bytes from {offset} on others are read back; nothing is lost, but \
+         the disk or its cable cannot be trusted"
+    )]
+    NotTaken {
+        /// The first byte of those that were compared.
+        offset: u64,
     },
     /// What was written is not on the medium.
     #[error("what was written cannot be flushed to the medium: {0}")]

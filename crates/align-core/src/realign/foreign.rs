@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use super::progress::Stage;
-use super::runs::{merged, pieces};
+use super::runs::{length, merged, pieces};
 use super::{BLOCK, Job};
 use crate::device::BlockDevice;
 
@@ -129,8 +129,4 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> Option<(Range<usize>, Range<
 
 fn end(start: u64, bytes: &[u8]) -> u64 {
     start.saturating_add(bytes.len() as u64)
-}
-
-fn length(range: &Range<u64>) -> usize {
-    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0)
 }

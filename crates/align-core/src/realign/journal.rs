@@ -128,6 +128,10 @@ impl<'d> Journal<'d> {
         Ok((journal, job))
     }
 
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
     pub(super) fn window(&self) -> u64 {
         self.window
     }
@@ -245,7 +249,7 @@ fn total(strings: &[&[u8]]) -> u64 {
     strings.iter().fold(0, |sum, string| sum.saturating_add(string.len() as u64))
 }
 
-/// A record, with the bytes of the step that it announces.
+/// A record, with the bytes of the step that it announces if these are in the journal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Recorded {
     pub(super) record: Progress,
@@ -256,7 +260,8 @@ pub(super) struct Recorded {
 pub(super) fn newest(journal: &Journal<'_>) -> Result<Vec<Recorded>, RealignError> {
     let mut newest = Vec::new();
     for record in journal.records()? {
-        let step = record.pending.map(|pending| journal.step(record.sequence, &pending)).transpose()?;
+        let pending = record.pending.filter(|pending| !pending.is_direct);
+        let step = pending.map(|pending| journal.step(record.sequence, &pending)).transpose()?;
         // A step whose bytes did not arrive was not begun either: the record before counts.
         if step != Some(None) {
             newest.push(Recorded { record, step: step.flatten() });

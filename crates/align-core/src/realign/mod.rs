@@ -26,7 +26,8 @@
 //! progress says in which. A step takes the next bytes:
 //!
 //! - A *direct* step is no longer than the distance, so what it overwrites is no byte that still has to move: they are
-//!   copied, flushed, and then the record says so. Cut off before, it is done again.
+//!   copied, together with a record that holds their checksum, and flushed. The checksum tells after a crash whether they
+//!   have arrived. If not, they are still where they were, and are copied again.
 //! - A *journalled* step goes through the journal first: the whole blocks of 4096 bytes that it will write, what is
 //!   around the moved bytes in them included, with a checksum in the record of progress. Cut off, it is written again
 //!   from there. It is needed when the distance is small, and where a step does not begin and end with a block: a power
@@ -35,24 +36,34 @@
 //! Two records alternate, and two places for journalled bytes. The flush that makes the second record durable also makes
 //! what the step before has written durable, so that one flush a step is enough; after a crash the last two steps are
 //! written again.
+//!
+//! # What cannot be read
+//!
+//! A read that fails is tried again, then in halves, down to the sector that is bad. All in front of it still moves; then
+//! the move stops where it can go on or back, or with [`Care::skip_bad`] puts zeros in its place.
 #![cfg_attr(
     not(test),
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)
 )]
 
+mod care;
 mod description;
 mod error;
 mod find;
 mod foreign;
 mod job;
 mod journal;
+mod load;
 mod marker;
 mod mover;
 mod progress;
+mod reading;
+mod recovery;
 mod runs;
 mod stand;
 mod step;
 
+pub use care::Care;
 pub use error::RealignError;
 pub use find::{Found, SPOTS_EVERY, SPOTS_REACH, find, search};
 pub use job::{Job, Shift};

@@ -3,11 +3,15 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::foreign::first_foreign;
-use super::journal::{Journal, Recorded, newest};
+use super::care::Care;
+use super::journal::Journal;
+use super::load::Load;
 use super::progress::{Pending, Progress, Stage};
-use super::step::{Lengths, Step, Way};
-use super::{BLOCK, Job, RealignError, Shift, Stand, Watch};
+use super::reading::{again, read_around};
+use super::recovery::repair;
+use super::runs::merged;
+use super::step::{LONGEST, Lengths, Step, Way};
+use super::{Job, RealignError, Shift, Stand, Watch};
 use crate::device::BlockDevice;
 
 /// Does a job, forwards or back, from wherever it was cut off.
@@ -17,14 +21,19 @@ pub struct Mover<'d> {
     journal: Journal<'d>,
     job: Arc<Job>,
     /// All bytes that the job may write: no others are.
-    owned: Vec<Range<u64>>,
+    owned: Arc<[Range<u64>]>,
     lengths: Lengths,
+    care: Care,
+    /// What could not be read and became zeros.
+    skipped: Vec<Range<u64>>,
     /// The newest record in the journal.
     record: Progress,
     /// How far it is: the record, and what has been written since.
     stage: Stage,
     shift: u32,
     moved: u64,
+    /// Whether an error may have left a step half-done.
+    is_cut_off: bool,
 }
 
 /// How a job has ended.
@@ -38,11 +47,7 @@ pub enum Ended {
 
 /// Linux has no more partitions on a disk.
 const MOST_SHIFTS: usize = 256;
-/// So much is copied at once.
-const CHUNK: u64 = 8 << 20;
-/// A direct step: so much is done again after a crash at most.
-const LONGEST_DIRECT: u64 = 64 << 20;
-
+const NOT_OWNED: RealignError = RealignError::Job("it writes bytes that do not belong to it");
 impl<'d> Mover<'d> {
     /// A new job on `disk`, with a journal at byte `start` of a device, which may be the disk itself where nothing of the
     /// job comes. Steps that go through the journal have `window` bytes at most. Nothing of the job is done yet, but it can
@@ -76,31 +81,22 @@ impl<'d> Mover<'d> {
     ) -> Result<Self, RealignError> {
         let (journal, job) = Journal::open(journal, start)?;
         check(&job, disk.size())?;
-        let none = |reason| RealignError::NoJournal { offset: start, reason };
-        let records = newest(&journal)?;
-        let [newest, older @ ..] = &records[..] else {
-            return Err(none("no record of its progress is whole"));
-        };
-        let record = newest.record;
-        let is_before = |older: &&Recorded| older.record.sequence.checked_add(1) == Some(record.sequence);
-        // The older first: the newer knows what it is beside. Behind a record without a step all is on the medium.
-        let again = newest.step.iter().flat_map(|_| older.iter().filter(is_before).chain([newest]));
-        let again =
-            again.filter_map(|recorded| Some((recorded.record.pending?.start, recorded.step.as_ref()?)));
-        let again: Vec<_> = again.collect();
-        let torn = again.iter().map(|(start, bytes)| *start..start.saturating_add(bytes.len() as u64));
-        if let Some(offset) = first_foreign(disk, &job, record.stage, torn) {
-            return Err(RealignError::Foreign { offset });
-        }
-        for (start, bytes) in again {
-            write(disk, start, bytes)?;
-        }
-        let mut mover = Self::at(disk, journal, job, record);
-        if let Some(pending) = record.pending {
-            mover.advance(pending.way, pending.len);
-            mover.settle()?;
-        }
+        let first = Progress { sequence: 0, stage: Stage::Marking, shift: 0, moved: 0, pending: None };
+        let mut mover = Self::at(disk, journal, job, first);
+        mover.repair()?;
         Ok(mover)
+    }
+
+    /// The same move, done so.
+    #[must_use]
+    pub fn with_care(self, care: Care) -> Self {
+        Self { care, ..self }
+    }
+
+    /// What could not be read since this was made, and is zeros at its new place: where it was, in order, without those
+    /// of an earlier run.
+    pub fn skipped(&self) -> &[Range<u64>] {
+        &self.skipped
     }
 
     /// By which the job is known.
@@ -129,10 +125,38 @@ impl<'d> Mover<'d> {
     }
 
     fn at(disk: &'d dyn BlockDevice, journal: Journal<'d>, job: Job, record: Progress) -> Self {
-        let lengths =
-            Lengths { journalled: journal.window(), direct: LONGEST_DIRECT, direct_from: journal.window() };
+        let window = journal.window();
+        let lengths = Lengths { journalled: window, direct: LONGEST, direct_from: window };
         let Progress { stage, shift, moved, .. } = record;
-        Self { disk, journal, owned: job.owned(), job: Arc::new(job), lengths, record, stage, shift, moved }
+        Self {
+            disk,
+            journal,
+            owned: job.owned().into(),
+            job: Arc::new(job),
+            lengths,
+            care: Care::default(),
+            skipped: Vec::new(),
+            record,
+            stage,
+            shift,
+            moved,
+            is_cut_off: false,
+        }
+    }
+
+    /// Goes to where the journal says that the job is, and does again what a crash may have left of its last steps.
+    fn repair(&mut self) -> Result<(), RealignError> {
+        let (record, is_done) = repair(self.disk, &self.journal, &self.job, &self.owned)?;
+        (self.record, self.stage, self.shift, self.moved) =
+            (record, record.stage, record.shift, record.moved);
+        if let Some(pending) = record.pending {
+            if is_done {
+                self.advance(pending.way, pending.len);
+            }
+            self.settle()?;
+        }
+        self.is_cut_off = false;
+        Ok(())
     }
 
     /// Does what is left of the job.
@@ -140,6 +164,10 @@ impl<'d> Mover<'d> {
     /// # Errors
     /// When the disk fails, or it is stopped: then it can go on, or back, from there.
     pub fn forward(&mut self, watch: &mut dyn Watch) -> Result<Ended, RealignError> {
+        self.unless_cut_off(|mover| mover.go_forward(watch))
+    }
+
+    fn go_forward(&mut self, watch: &mut dyn Watch) -> Result<Ended, RealignError> {
         loop {
             match self.stage {
                 Stage::Marking | Stage::Restoring => {
@@ -170,6 +198,10 @@ impl<'d> Mover<'d> {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub fn back(&mut self, watch: &mut dyn Watch) -> Result<Ended, RealignError> {
+        self.unless_cut_off(|mover| mover.go_back(watch))
+    }
+
+    fn go_back(&mut self, watch: &mut dyn Watch) -> Result<Ended, RealignError> {
         loop {
             match self.stage {
                 Stage::Marking => self.enter(Stage::Restoring, 0, 0)?,
@@ -182,64 +214,120 @@ impl<'d> Mover<'d> {
                     self.put(job.marks.changes().rev().map(|change| (change.offset, &change.before[..])))?;
                     self.enter(Stage::Restored, 0, 0)?;
                 }
-                Stage::Finishing | Stage::Finished | Stage::Restored => return self.forward(watch),
+                Stage::Finishing | Stage::Finished | Stage::Restored => return self.go_forward(watch),
             }
         }
+    }
+
+    /// An error may have come in the middle of a step: what that left is repaired before anything else.
+    fn unless_cut_off(
+        &mut self,
+        go: impl FnOnce(&mut Self) -> Result<Ended, RealignError>,
+    ) -> Result<Ended, RealignError> {
+        if self.is_cut_off {
+            self.repair()?;
+        }
+        self.is_cut_off = true;
+        let ended = go(self);
+        self.is_cut_off = ended.is_err();
+        ended
     }
 
     /// Moves bytes until none is left to move that way.
     fn run(&mut self, way: Way, watch: &mut dyn Watch) -> Result<(), RealignError> {
-        while let Some(shift) = self.current() {
-            let (done, of) = self.done();
-            watch.moved(done, of);
-            if watch.is_stopped() {
-                self.settle()?;
-                return Err(RealignError::Stopped { done, of });
-            }
+        let mut load = Load::default();
+        loop {
+            self.report(watch)?;
+            let Some(shift) = self.current() else { break };
             match Step::next(shift, self.moved, way, self.lengths) {
-                Some(step) if step.is_direct => self.direct(step, way)?,
-                Some(step) => self.journalled(step, way)?,
+                Some(step) => self.step_with_care(step, &mut load, way)?,
                 None if !self.next_shift(way) => break,
                 None => {}
             }
         }
-        let (done, of) = self.done();
-        watch.moved(done, of);
         self.settle()
     }
 
-    fn direct(&mut self, step: Step, way: Way) -> Result<(), RealignError> {
-        self.settle()?;
-        // In the order in which they leave.
-        let from_end = step.write > step.read;
-        let mut left = step.len;
-        while left > 0 {
-            let len = left.min(CHUNK);
-            let done = step.len.saturating_sub(left);
-            let at = if from_end { left.saturating_sub(len) } else { done };
-            let bytes = read(self.disk, step.read.saturating_add(at), len)?;
-            write(self.disk, step.write.saturating_add(at), &bytes)?;
-            left = left.saturating_sub(len);
+    /// Tells how far it is, and stops there when it shall.
+    fn report(&mut self, watch: &mut dyn Watch) -> Result<(), RealignError> {
+        let (done, of) = self.done();
+        watch.moved(done, of);
+        if watch.is_stopped() {
+            self.settle()?;
+            return Err(RealignError::Stopped { done, of });
         }
-        self.advance(way, step.len);
-        self.enter(Stage::Moving, self.shift, self.moved)
+        Ok(())
     }
 
-    fn journalled(&mut self, step: Step, way: Way) -> Result<(), RealignError> {
-        let bytes = read(self.disk, step.read, step.len)?;
-        self.through_journal(step.write, &bytes, way, step.len)?;
+    /// Does a step, or as much of it as can be read.
+    fn step_with_care(&mut self, step: Step, load: &mut Load, way: Way) -> Result<(), RealignError> {
+        let place = step.write..step.write.saturating_add(step.len);
+        load.lay(place, &self.owned).ok_or(NOT_OWNED)?;
+        let Care { skip_bad, .. } = self.care;
+        let mut skipped = Vec::new();
+        let mut first_bad = None;
+        let read =
+            read_around(self.disk, step.read, load.body_mut(), step.leaves_from_end(), &mut |bad, source| {
+                if skip_bad {
+                    skipped.push(bad);
+                    return Ok(());
+                }
+                first_bad = Some(bad.clone());
+                Err(RealignError::Read { offset: bad.start, source })
+            });
+        let Some(bad) = first_bad else {
+            read?;
+            self.step(step, load, way)?;
+            skipped.append(&mut self.skipped);
+            self.skipped = merged(skipped);
+            return Ok(());
+        };
+        let Some(step) = step.up_to(bad) else {
+            self.settle()?;
+            return read;
+        };
+        load.shorten(step.write..step.write.saturating_add(step.len), &self.owned).ok_or(NOT_OWNED)?;
+        self.step(step, load, way)
+    }
+
+    /// Does a step whose bytes have been read.
+    fn step(&mut self, step: Step, load: &mut Load, way: Way) -> Result<(), RealignError> {
+        if step.is_direct {
+            self.direct(load, way, step.len)?;
+        } else {
+            self.through_journal(load, way, step.len)?;
+        }
         self.advance(way, step.len);
         Ok(())
+    }
+
+    /// Writes bytes to where they come to, and a record by which it can be told whether they have arrived.
+    fn direct(&mut self, load: &Load, way: Way, moves: u64) -> Result<(), RealignError> {
+        // What a step through the journal has written may not be on the medium yet.
+        if self.record.pending.is_some_and(|pending| !pending.is_direct) {
+            self.settle()?;
+        }
+        let (start, bytes) = load.written();
+        let record = self.announce(load, way, moves, true);
+        write(self.disk, start, bytes)?;
+        self.journal.write_record(&record)?;
+        self.flush_both()?;
+        self.record = record;
+        if self.care.verify { self.verify(load) } else { Ok(()) }
     }
 
     /// Writes what does not move, in this order: none of it reaches the medium before the one in front of it.
     fn put<'b>(&mut self, writes: impl Iterator<Item = (u64, &'b [u8])>) -> Result<(), RealignError> {
         let longest = usize::try_from(self.lengths.journalled).unwrap_or(usize::MAX);
+        let mut load = Load::default();
         for (offset, bytes) in writes {
             let mut at = offset;
             for part in bytes.chunks(longest.max(1)) {
-                self.through_journal(at, part, Way::Forward, 0)?;
-                at = at.saturating_add(part.len() as u64);
+                let end = at.saturating_add(part.len() as u64);
+                load.lay(at..end, &self.owned).ok_or(NOT_OWNED)?;
+                load.body_mut().copy_from_slice(part);
+                self.through_journal(&mut load, Way::Forward, 0)?;
+                at = end;
             }
         }
         Ok(())
@@ -247,42 +335,50 @@ impl<'d> Mover<'d> {
 
     /// Writes bytes with the rest of the blocks that they lie in, as far as those belong to the job, by way of the
     /// journal. `moves`: how many bytes have moved by it.
-    fn through_journal(&mut self, at: u64, bytes: &[u8], way: Way, moves: u64) -> Result<(), RealignError> {
-        let end = at.saturating_add(bytes.len() as u64);
-        let owned = self.owned.iter().find(|owned| owned.start <= at && end <= owned.end);
-        let owned = owned.ok_or(RealignError::Job("it writes bytes that do not belong to it"))?;
-        let start = (at & !(BLOCK - 1)).max(owned.start);
-        let end = end.checked_next_multiple_of(BLOCK).unwrap_or(end).min(owned.end);
-        let (start, blocks) = match read(self.disk, start, end.saturating_sub(start)) {
-            Ok(mut blocks) => {
-                let within = usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX);
-                let place = blocks.get_mut(within..).and_then(|rest| rest.get_mut(..bytes.len()));
-                place.ok_or(RealignError::Job("it goes beyond the disk"))?.copy_from_slice(bytes);
-                (start, blocks)
-            }
-            // A bad sector beside them cannot be kept, and is no reason to leave these out.
-            Err(_) => (at, bytes.to_vec()),
-        };
-        let crc = crc32fast::hash(&blocks);
-        let pending = Pending { way, len: moves, start, blocks_len: blocks.len() as u64, crc };
-        let sequence = self.record.sequence.saturating_add(1);
-        let record = Progress {
-            sequence,
+    fn through_journal(&mut self, load: &mut Load, way: Way, moves: u64) -> Result<(), RealignError> {
+        load.read_rest(self.disk);
+        let (start, bytes) = load.written();
+        let record = self.announce(load, way, moves, false);
+        self.journal.write_step(record.sequence, bytes)?;
+        self.journal.write_record(&record)?;
+        // This also makes durable what the step before has written to the disk, whose journalled bytes the next step
+        // overwrites.
+        self.flush_both()?;
+        self.record = record;
+        write(self.disk, start, bytes)?;
+        if self.care.verify {
+            self.flush()?;
+            self.verify(load)?;
+        }
+        Ok(())
+    }
+
+    /// The record of a step that is written next.
+    fn announce(&self, load: &Load, way: Way, moves: u64, is_direct: bool) -> Progress {
+        let (start, bytes) = load.written();
+        let crc = crc32fast::hash(bytes);
+        let blocks_len = bytes.len() as u64;
+        let pending = Pending { way, is_direct, len: moves, start, blocks_len, crc };
+        Progress {
+            sequence: self.record.sequence.saturating_add(1),
             stage: self.stage,
             shift: self.shift,
             moved: self.moved,
             pending: Some(pending),
-        };
-        self.journal.write_step(sequence, &blocks)?;
-        self.journal.write_record(&record)?;
-        // This also makes durable what the step before has written to the disk, whose journalled bytes the next step
-        // overwrites.
-        self.flush()?;
-        if !self.journal.is_on(self.disk) {
-            self.journal.flush()?;
         }
-        self.record = record;
-        write(self.disk, start, &blocks)
+    }
+
+    /// Compares what is on the medium with what was written last.
+    fn verify(&self, load: &Load) -> Result<(), RealignError> {
+        let (start, bytes) = load.written();
+        self.disk.forget_cached();
+        let mut found = Load::default();
+        let place = start..start.saturating_add(bytes.len() as u64);
+        found.lay(place, &self.owned).ok_or(NOT_OWNED)?;
+        let read = again(self.disk, start, found.body_mut());
+        let crc = self.record.pending.map(|pending| pending.crc);
+        let is_same = read.is_ok() && Some(crc32fast::hash(found.body_mut())) == crc;
+        if is_same { Ok(()) } else { Err(RealignError::NotTaken { offset: start }) }
     }
 
     /// Makes a record of how far it is, once all that was written for it is on the medium.
@@ -301,6 +397,11 @@ impl<'d> Mover<'d> {
         let is_settled = self.record.pending.is_none()
             && (self.record.shift, self.record.moved) == (self.shift, self.moved);
         if is_settled { Ok(()) } else { self.enter(self.stage, self.shift, self.moved) }
+    }
+
+    fn flush_both(&self) -> Result<(), RealignError> {
+        self.flush()?;
+        if self.journal.is_on(self.disk) { Ok(()) } else { self.journal.flush() }
     }
 
     fn flush(&self) -> Result<(), RealignError> {
@@ -379,12 +480,6 @@ fn check(job: &Job, size: Option<u64>) -> Result<(), RealignError> {
     Ok(())
 }
 
-fn read(disk: &dyn BlockDevice, offset: u64, len: u64) -> Result<Vec<u8>, RealignError> {
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
-    disk.read_at(offset, &mut bytes).map_err(|source| RealignError::Read { offset, source })?;
-    Ok(bytes)
-}
-
-fn write(disk: &dyn BlockDevice, offset: u64, bytes: &[u8]) -> Result<(), RealignError> {
+pub(super) fn write(disk: &dyn BlockDevice, offset: u64, bytes: &[u8]) -> Result<(), RealignError> {
     disk.write_at(offset, bytes).map_err(|source| RealignError::Write { offset, source })
 }

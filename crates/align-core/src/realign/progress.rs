@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use uuid::Uuid;
 
 use super::step::Way;
@@ -12,14 +14,17 @@ pub(super) struct Progress {
     pub(super) shift: u32,
     /// How many of its bytes are at their new place.
     pub(super) moved: u64,
-    /// The step that begins there, when it went through the journal: it may not be on the medium yet.
+    /// The step that begins there: it may not be on the medium yet.
     pub(super) pending: Option<Pending>,
 }
 
-/// A step through the journal.
+/// A step that is about to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) way: Way,
+    /// Whether its bytes are not in the journal: then they still are where they come from, as long as no later record says
+    /// that they have been copied.
+    pub(super) is_direct: bool,
     /// How many bytes it moves.
     pub(super) len: u64,
     /// The first of the whole blocks that are written for it.
@@ -56,14 +61,24 @@ const FIELDS_LEN: usize = 88;
 const STAGES: [Stage; 6] =
     [Stage::Marking, Stage::Moving, Stage::Finishing, Stage::Finished, Stage::Restoring, Stage::Restored];
 
+impl Pending {
+    /// What is written for it.
+    pub(super) fn place(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.blocks_len)
+    }
+}
+
+/// The ways of steps by their numbers; 0 is for none.
+const WAYS: [(Way, bool); 4] =
+    [(Way::Forward, false), (Way::Back, false), (Way::Forward, true), (Way::Back, true)];
+
 impl Progress {
     pub(super) fn encode(&self, id: Uuid) -> Vec<u8> {
         let stage = STAGES.iter().position(|stage| *stage == self.stage).unwrap_or(0) as u64;
-        let way = match self.pending.map(|pending| pending.way) {
-            None => 0_u64,
-            Some(Way::Forward) => 1,
-            Some(Way::Back) => 2,
+        let number = |pending: Pending| {
+            WAYS.iter().zip(1_u64..).find(|(way, _)| **way == (pending.way, pending.is_direct))
         };
+        let way = self.pending.and_then(number).map_or(0, |(_, number)| number);
         let (len, start, blocks_len, crc) = self
             .pending
             .map_or((0, 0, 0, 0), |pending| (pending.len, pending.start, pending.blocks_len, pending.crc));
@@ -98,15 +113,13 @@ impl Progress {
         let mut next = || numbers.next();
         let (sequence, stage_and_shift, moved) = (next()?, next()?, next()?);
         let (len, start, blocks_len, way_and_crc) = (next()?, next()?, next()?, next()?);
-        let way = match way_and_crc >> 32 {
-            0 => None,
-            1 => Some(Way::Forward),
-            2 => Some(Way::Back),
-            _ => return None,
+        let way = match (way_and_crc >> 32).checked_sub(1) {
+            None => None,
+            Some(index) => Some(*WAYS.get(usize::try_from(index).ok()?)?),
         };
         let crc = low(way_and_crc);
         let stage = *STAGES.get(usize::try_from(stage_and_shift >> 32).ok()?)?;
-        let pending = way.map(|way| Pending { way, len, start, blocks_len, crc });
+        let pending = way.map(|(way, is_direct)| Pending { way, is_direct, len, start, blocks_len, crc });
         Some(Self { sequence, stage, shift: low(stage_and_shift), moved, pending })
     }
 }
@@ -122,8 +135,15 @@ mod tests {
     #[test]
     fn a_record_comes_back_and_one_of_another_job_does_not() {
         let (id, other) = (Uuid::from_u128(7), Uuid::from_u128(8));
-        let pending = Pending { way: Way::Back, len: 512, start: 4096, blocks_len: 8192, crc: u32::MAX };
-        for pending in [None, Some(pending), Some(Pending { way: Way::Forward, ..pending })] {
+        let pending = |(way, is_direct)| Pending {
+            way,
+            is_direct,
+            len: 512,
+            start: 4096,
+            blocks_len: 8192,
+            crc: u32::MAX,
+        };
+        for pending in WAYS.map(pending).map(Some).into_iter().chain([None]) {
             for stage in STAGES {
                 let record = Progress { sequence: 1 << 40, stage, shift: 3, moved: u64::MAX, pending };
                 let bytes = record.encode(id);

@@ -24,6 +24,11 @@ pub(super) fn pieces(range: Range<u64>, most: u64) -> impl Iterator<Item = Range
     })
 }
 
+/// How many bytes it has, as far as memory can hold them.
+pub(super) fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

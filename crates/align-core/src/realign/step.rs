@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::{BLOCK, Shift};
 
 /// Which way bytes move.
@@ -20,6 +22,9 @@ pub(super) struct Step {
     /// Whether they can be copied without the journal.
     pub(super) is_direct: bool,
 }
+
+/// No direct step is longer: so much is done again after a crash at most.
+pub(super) const LONGEST: u64 = 16 << 20;
 
 /// How long steps are, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +68,29 @@ impl Step {
         let write = if leaves_from_end { range.1.checked_sub(len)? } else { range.0 };
         let read = write.checked_sub(target)?.checked_add(source)?;
         Some(Self { read, write, len, is_direct })
+    }
+}
+
+impl Step {
+    /// Whether its last bytes leave first. Else they would land on those that have still to go.
+    pub(super) fn leaves_from_end(self) -> bool {
+        self.write > self.read
+    }
+
+    /// As much of it as leaves before these bytes, which it reads. `None` when that is nothing.
+    pub(super) fn up_to(self, bad: Range<u64>) -> Option<Self> {
+        let end = self.read.checked_add(self.len)?;
+        let good = if self.leaves_from_end() {
+            end.checked_sub(bad.end)?
+        } else {
+            bad.start.checked_sub(self.read)?
+        };
+        // Less than a block can only go through the journal.
+        let is_direct = self.is_direct && good >= BLOCK;
+        let len = if is_direct { good & !(BLOCK - 1) } else { good };
+        let skipped = if self.leaves_from_end() { self.len.checked_sub(len)? } else { 0 };
+        let (read, write) = (self.read.checked_add(skipped)?, self.write.checked_add(skipped)?);
+        (len > 0).then_some(Self { read, write, len, is_direct })
     }
 }
 
