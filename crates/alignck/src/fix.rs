@@ -121,7 +121,7 @@ enum Task {
 /// Why nothing came of it.
 enum Failure {
     Message(String),
-    Fix(FixError),
+    Fix(Box<FixError>),
 }
 
 /// How it is done, whatever it is.
@@ -276,12 +276,7 @@ impl How<'_> {
 
     fn complain(&self, failure: &Failure) -> Exit {
         match failure {
-            Failure::Fix(
-                error @ (FixError::Refused(_)
-                | FixError::Read { .. }
-                | FixError::Compose(_)
-                | FixError::Patch(_)),
-            ) => {
+            Failure::Fix(error) if !error.names_disk() => {
                 text::complain(&format!("{}: {error}", self.disk.display()));
             }
             other => text::complain(&other.to_string()),
@@ -325,7 +320,7 @@ impl std::fmt::Display for Failure {
 
 impl From<FixError> for Failure {
     fn from(error: FixError) -> Self {
-        Self::Fix(error)
+        Self::Fix(Box::new(error))
     }
 }
 

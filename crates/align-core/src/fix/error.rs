@@ -66,6 +66,11 @@ impl FixError {
         }
     }
 
+    /// Whether the text says which disk it is about.
+    pub fn names_disk(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::Unfinished { .. } | Self::NotBegun { .. })
+    }
+
     /// Whether it was stopped by whoever watched.
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Unfinished { source: RealignError::Stopped { .. }, .. })

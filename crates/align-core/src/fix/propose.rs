@@ -39,11 +39,8 @@ pub(super) fn fix(disk: &Disk, wishes: &Wishes) -> Result<Proposal, FixError> {
     let room = room(device, table, before, wanted, usable.clone(), wishes)?;
     let choice = room.choose();
     let stuck: Vec<_> = choice.stuck.iter().map(|stuck| explain(stuck, before, device, path)).collect();
-    if let (Some(to), Some((_, why))) = (wishes.to, stuck.first()) {
-        return Err(refused(
-            path,
-            format!("partition {} cannot begin at sector {to}: {why}", wishes.partitions[0]),
-        ));
+    if let (Some(to), Some((number, why))) = (wishes.to, stuck.first()) {
+        return Err(refused(path, format!("partition {number} cannot begin at sector {to}: {why}")));
     }
     check_movable(path, device, table, &choice.moves)?;
     let (arrangement, described) = arrange(table, &choice);
@@ -275,18 +272,18 @@ fn room<'t>(
     let grain = Grain::choose(Align::Optimal, topology, size.into());
     let boundaries = topology.physical_grid();
     let places = grain.map_or(boundaries, |grain| grain.grid(topology.alignment_offset));
-    let front = if wishes.force { usable.start } else { front(device, table, &usable)? };
+    let reach = places.size().max(boundaries.size()).saturating_add(BOOT_GAP);
+    let front = if wishes.force { usable.start } else { front(device, table, &usable, reach)? };
     Ok(Room { table, places, boundaries, wanted, usable, front })
 }
 
-/// How far down the space in front of the first partition is free.
-fn front(device: &dyn BlockDevice, table: &Table, usable: &Range<u64>) -> Result<u64, FixError> {
+/// How far down the space in front of the first partition is free; what is further away than `reach` is not looked at.
+fn front(device: &dyn BlockDevice, table: &Table, usable: &Range<u64>, reach: u64) -> Result<u64, FixError> {
     let starts =
         table.partitions.iter().filter_map(|partition| partition.first.checked_byte(table.sector_size));
     let Some(first) = starts.min() else { return Ok(usable.start) };
     let gap = usable.start..first.max(usable.start);
-    // What is further in front than a partition can go anyway is not looked at.
-    let seen = gap.end.saturating_sub(gap.start).min(64 << 20);
+    let seen = gap.end.saturating_sub(gap.start).min(reach);
     let inside = Inside { device, start: gap.end.saturating_sub(seen), len: seen };
     let bytes = inside.read(0, draw_up::usize_of(seen))?;
     let used = bytes.iter().rposition(|byte| *byte != 0);
@@ -301,6 +298,7 @@ fn front(device: &dyn BlockDevice, table: &Table, usable: &Range<u64>) -> Result
         });
     let gap_end = unit.saturating_add(BOOT_GAP);
     Ok(match used {
+        None if inside.start > usable.start => inside.start.max(gap_end),
         None if !has_boot_code => usable.start,
         None => gap_end.max(usable.start),
         Some(at) if table.label == Label::Mbr => behind(at).max(gap_end).max(usable.start),

@@ -140,12 +140,18 @@ fn on_disk(
 
 /// Whether all bytes of a range are zero.
 pub(super) fn is_zero(device: &dyn BlockDevice, range: Range<u64>) -> Result<bool, FixError> {
+    let zeros = vec![0; super::draw_up::usize_of(CHUNK)];
+    let mut buffer = zeros.clone();
     let mut at = range.start;
     while at < range.end {
         let len = range.end.saturating_sub(at).min(CHUNK);
-        let mut bytes = vec![0; super::draw_up::usize_of(len)];
-        device.read_at(at, &mut bytes).map_err(|source| FixError::Read { partition: None, source })?;
-        if bytes.iter().any(|byte| *byte != 0) {
+        let (Some(bytes), Some(zeros)) =
+            (buffer.get_mut(..super::draw_up::usize_of(len)), zeros.get(..super::draw_up::usize_of(len)))
+        else {
+            return Ok(false);
+        };
+        device.read_at(at, bytes).map_err(|source| FixError::Read { partition: None, source })?;
+        if bytes != zeros {
             return Ok(false);
         }
         at = at.saturating_add(len);
