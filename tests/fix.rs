@@ -44,7 +44,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 
 /// An ext4 file system by its magic, full of noise.
 fn ext4(seed: u64, len: u64) -> Vec<u8> {
-    let mut bytes = noise(seed, usize::try_from(len).unwrap());
+    let mut bytes = noise(seed, usize::try_from(len).expect("it can be done"));
     if len > 4096 {
         bytes[..4096].fill(0);
         bytes[1024..1032].copy_from_slice(&[0, 1, 0, 0, 0, 4, 0, 0]);
@@ -112,7 +112,9 @@ fn gpt(size: u64, unit: u64, partitions: &[(u64, u64)]) -> Image {
     let entries = (0..).zip(partitions).map(|(slot, (start, sectors))| GptEntry {
         slot,
         kind: fixtures::guid("0FC63DAF-8483-4772-8E79-3D69D8477DE4"),
-        id: std::array::from_fn(|at| u8::try_from(at).unwrap() + 16 * u8::try_from(slot).unwrap() + 1),
+        id: std::array::from_fn(|at| {
+            u8::try_from(at).expect("it can be done") + 16 * u8::try_from(slot).expect("it can be done") + 1
+        }),
         first: *start,
         last: start + sectors - 1,
         attributes: 4,
@@ -260,7 +262,7 @@ impl OnDisk {
     }
 
     fn disk(&self) -> Disk {
-        Disk::open(&self.path).unwrap()
+        Disk::open(&self.path).expect("it can be done")
     }
 
     fn wishes(&self, wishes: &Wishes) -> Wishes {
@@ -281,31 +283,31 @@ impl OnDisk {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        fs::read(&self.path).unwrap()
+        fs::read(&self.path).expect("it can be done")
     }
 
     fn unfinished(&self) -> Option<Unfinished> {
-        Unfinished::find(&self.disk(), &self.state.unfinished()).unwrap()
+        Unfinished::find(&self.disk(), &self.state.unfinished()).expect("it can be done")
     }
 
     /// The status and the codes of a check that knows what was noted.
     fn check(&self) -> (Status, Vec<Code>) {
         let options = Options { unfinished: self.state.unfinished().into(), ..Options::default() };
-        let report = check::run(&self.disk(), &options).unwrap();
+        let report = check::run(&self.disk(), &options).expect("it can be done");
         (report.status, report.findings.iter().map(|finding| finding.code).collect())
     }
 }
 
 fn table_of(device: &dyn BlockDevice, unit: u64) -> Table {
-    Table::read(&Reader::new(device), SectorSize::new(unit)).unwrap()
+    Table::read(&Reader::new(device), SectorSize::new(unit)).expect("it can be done")
 }
 
 /// Every partition that moved has its old bytes at its new place.
 fn assert_moved(name: &str, old: &[u8], new: &[u8], moves: &[Move]) {
     for moved in moves {
         let at = |start: u64, bytes: &[u8]| {
-            let start = usize::try_from(start).unwrap();
-            bytes[start..start + usize::try_from(moved.len).unwrap()].to_vec()
+            let start = usize::try_from(start).expect("it can be done");
+            bytes[start..start + usize::try_from(moved.len).expect("it can be done")].to_vec()
         };
         assert!(at(moved.from, old) == at(moved.to, new), "{name}: the bytes of partition {}", moved.number);
     }
@@ -378,7 +380,7 @@ struct MemoryDeviceOf;
 impl MemoryDeviceOf {
     fn of(bytes: &[u8]) -> MemoryDevice {
         let device = MemoryDevice::new(bytes.len() as u64);
-        device.write_at(0, bytes).unwrap();
+        device.write_at(0, bytes).expect("it can be done");
         device
     }
 }
@@ -689,7 +691,11 @@ fn only_the_table_changes_where_partitions_hold_nothing() {
 
 /// The command on a file of its own.
 fn run(folder: &Path, arguments: &[&str]) -> std::process::Output {
-    common::alignck().env("XDG_STATE_HOME", folder.join("state")).args(arguments).output().unwrap()
+    common::alignck()
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .args(arguments)
+        .output()
+        .expect("it can be done")
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub enum FixError {
         /// Where the journal is.
         journal: Spot,
         /// What happened.
-        source: RealignError,
+        source: Box<RealignError>,
     },
     /// It could not begin; nothing was written but the journal, which is gone again.
     #[error("{}: {source}; nothing was moved", path.display())]
@@ -52,7 +52,7 @@ pub enum FixError {
         /// The disk.
         path: PathBuf,
         /// What happened.
-        source: RealignError,
+        source: Box<RealignError>,
     },
 }
 
@@ -73,7 +73,7 @@ impl FixError {
 
     /// Whether it was stopped by whoever watched.
     pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Unfinished { source: RealignError::Stopped { .. }, .. })
+        matches!(self, Self::Unfinished { source, .. } if matches!(**source, RealignError::Stopped { .. }))
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn commit(
     let not_begun = |source: RealignError| {
         saved.discard();
         give_back_nodes();
-        FixError::NotBegun { path: path.clone(), source }
+        FixError::NotBegun { path: path.clone(), source: Box::new(source) }
     };
     let journal = JournalDevice::create(&moved.journal, journal_len(&job, window)).map_err(|error| {
         not_begun(RealignError::Journal { offset: 0, reason: format!("{}: {error}", moved.journal) })
@@ -92,7 +92,7 @@ pub(super) fn commit(
     let ended = mover.forward(watch).map_err(|source| FixError::Unfinished {
         path: path.clone(),
         journal: moved.journal.clone(),
-        source,
+        source: Box::new(source),
     })?;
     let skipped = mover.skipped().to_vec();
     let len = mover.journal_len();
@@ -135,7 +135,7 @@ impl Ending<'_> {
         let unfinished = |source: RealignError| FixError::Unfinished {
             path: path.to_owned(),
             journal: self.spot.clone(),
-            source,
+            source: Box::new(source),
         };
         let journal = JournalDevice::open(self.spot).map_err(|error| {
             unfinished(RealignError::Journal { offset: 0, reason: format!("{}: {error}", self.spot) })
