@@ -7,8 +7,8 @@ use nix::libc;
 
 use super::{BlockDevice, ReadError, check_range};
 
-/// An image file or a block device, past the system's cache: reads come from the drive, and a write returns when it is
-/// on the medium.
+/// An image file or a block device, past the system's cache: reads come from the drive, and a write returns when it
+/// is on the medium.
 ///
 /// Offsets and lengths have to be whole multiples of [`granularity`](Self::granularity).
 #[derive(Debug)]
@@ -29,15 +29,23 @@ impl DirectDevice {
     /// # Errors
     /// Those of the operating system; among them that the file system cannot do it.
     pub fn again(file: &File) -> io::Result<Self> {
+        Self::open(file, libc::O_DIRECT | libc::O_DSYNC)
+    }
+
+    /// The same, but a write is on the medium only when a flush behind it has returned.
+    pub(super) fn for_bulk(file: &File) -> io::Result<Self> {
+        Self::open(file, libc::O_DIRECT)
+    }
+
+    fn open(file: &File, flags: i32) -> io::Result<Self> {
         // By the descriptor, so that it is the same file whatever its path leads to by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let flags = libc::O_DIRECT | libc::O_DSYNC;
         let mut file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
         let size = file.seek(SeekFrom::End(0))?;
         let mut device = Self { file, size, granularity: 512 };
         // Neither the logical sector nor the file system's block is always the smallest unit.
         while let Err(error) = device.fill(device.granularity, &mut vec![0; device.unit_len()]) {
-            if error.kind() != io::ErrorKind::InvalidInput || device.granularity >= COARSEST {
+            if !is_invalid(&error) || device.granularity >= COARSEST {
                 return Err(error);
             }
             device.granularity *= 2;
@@ -54,13 +62,29 @@ impl DirectDevice {
         usize::try_from(self.granularity).unwrap_or(PAGE)
     }
 
+    /// Whether the drive can take these bytes from where they are in memory, or put them there. Most can.
+    fn is_in_place(&self, bytes: &[u8]) -> bool {
+        bytes.as_ptr().align_offset(self.unit_len()) == 0
+    }
+
     fn fill(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if self.is_in_place(buffer) {
+            let filled = self.file.read_exact_at(buffer, offset);
+            if !filled.as_ref().is_err_and(is_invalid) {
+                return filled;
+            }
+        }
         let mut memory = vec![0; buffer.len() + PAGE];
         let page = on_page(&mut memory, buffer.len());
         self.file.read_exact_at(page, offset)?;
         buffer.copy_from_slice(page);
         Ok(())
     }
+}
+
+/// What the system says of bytes that are not where it wants them.
+fn is_invalid(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput
 }
 
 /// The part of `memory` that begins with a page.
@@ -81,6 +105,12 @@ impl BlockDevice for DirectDevice {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         check_range(offset, bytes.len(), self.size).map_err(io::Error::other)?;
+        if self.is_in_place(bytes) {
+            let written = self.file.write_all_at(bytes, offset);
+            if !written.as_ref().is_err_and(is_invalid) {
+                return written;
+            }
+        }
         let mut memory = vec![0; bytes.len() + PAGE];
         let page = on_page(&mut memory, bytes.len());
         page.copy_from_slice(bytes);

@@ -19,6 +19,7 @@ use std::io;
 
 use thiserror::Error;
 
+mod bulk;
 mod direct;
 mod disk;
 mod fault;
@@ -29,6 +30,7 @@ mod memory;
 mod reader;
 mod stream;
 
+pub use bulk::BulkDevice;
 pub use direct::DirectDevice;
 pub use disk::{Disk, Source};
 pub use fault::FaultDevice;

@@ -6,7 +6,8 @@ use uuid::Uuid;
 use super::{Job, RealignError, Shift};
 use crate::patch::{Change, Patch};
 
-/// A job without its bytes. They are strings of bytes that are stored behind it, each once, in the order of their numbers.
+/// A job without its bytes. They are strings of bytes that are stored behind it, each once, in the order of their
+/// numbers.
 ///
 /// String 0 is all zeros and is not stored. Any other number is one that was named before, or the next one.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,8 +45,8 @@ impl Description {
         marks.chain(finals).fold(0, u64::saturating_add)
     }
 
-    /// The job again. `read` gives the next stored string, which has so many bytes. `None` when the numbers of the strings
-    /// or their lengths do not fit together.
+    /// The job again. `read` gives the next stored string, which has so many bytes. `None` when the numbers of the
+    /// strings or their lengths do not fit together.
     pub(super) fn restore(
         self,
         id: Uuid,

@@ -17,8 +17,8 @@ pub enum RealignError {
         /// Of so many.
         of: u64,
     },
-    /// Bytes that shall move cannot be read. All in front of them (on the way right: behind them) have moved, and that
-    /// is on the medium.
+    /// Bytes that shall move cannot be read. All in front of them (on the way right: behind them) have moved, and
+    /// that is on the medium.
     #[error("the bytes at {offset} cannot be read: {source}")]
     Read {
         /// The first byte of the sector.

@@ -8,8 +8,8 @@ use crate::device::BlockDevice;
 /// So much is compared at once.
 const PIECE: u64 = 1 << 20;
 
-/// The first byte that somebody else has written since the job was cut off, as far as its marks show that: what they keep
-/// and what they write is known, except where bytes move. `torn` is what a crash may have left half-written.
+/// The first byte that somebody else has written since the job was cut off, as far as its marks show that: what they
+/// keep and what they write is known, except where bytes move. `torn` is what a crash may have left half-written.
 pub(super) fn first_foreign(
     disk: &dyn BlockDevice,
     job: &Job,

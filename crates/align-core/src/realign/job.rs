@@ -24,14 +24,14 @@ pub struct Job {
     pub id: Uuid,
     /// What whoever made the job has to know of it later, in a text of their own. The journal keeps it.
     pub note: String,
-    /// Written before the first byte moves, and taken back when all are back: marks, a table entry that nobody mounts.
-    /// Its ranges may lie where bytes move to, but not among those that move. What it only keeps (the bytes that will be
-    /// overwritten and belong to nobody) is put back as well.
+    /// Written before the first byte moves, and taken back when all are back: marks, a table entry that nobody
+    /// mounts. Its ranges may lie where bytes move to, but not among those that move. What it only keeps (the bytes
+    /// that will be overwritten and belong to nobody) is put back as well.
     pub marks: Patch,
     /// What moves, in this order. None may land on bytes that a later one has still to move.
     pub shifts: Vec<Shift>,
-    /// Written when all bytes have moved, one after the other: places and bytes. What was cut off from the moved bytes
-    /// for the marks is among them, and the table with the new places.
+    /// Written when all bytes have moved, one after the other: places and bytes. What was cut off from the moved
+    /// bytes for the marks is among them, and the table with the new places.
     pub finals: Vec<(u64, Vec<u8>)>,
 }
 
@@ -54,7 +54,8 @@ impl Shift {
 }
 
 impl Job {
-    /// All bytes that it may write, in runs that do not touch: where bytes were and will be, and what is put around them.
+    /// All bytes that it may write, in runs that do not touch: where bytes were and will be, and what is put around
+    /// them.
     pub(super) fn owned(&self) -> Vec<Range<u64>> {
         let end = |start: u64, len: usize| start.saturating_add(len as u64);
         let moved = self

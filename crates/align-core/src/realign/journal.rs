@@ -2,11 +2,11 @@ use uuid::Uuid;
 
 use super::description::Description;
 use super::progress::{Pending, Progress, RECORD_LEN};
-use super::{BLOCK, Job, RealignError};
+use super::{BLOCK, Job, RealignError, WINDOW};
 use crate::device::BlockDevice;
 
-/// A journal in a stretch of a device: a head, two places for records of progress, two for the bytes of steps, and the
-/// job itself.
+/// A journal in a stretch of a device: a head, two places for records of progress, two for the bytes of steps, and
+/// the job itself.
 #[derive(Debug)]
 pub(super) struct Journal<'d> {
     device: &'d dyn BlockDevice,
@@ -24,16 +24,15 @@ const HEAD_LEN: usize = 4096;
 const HEAD_FIELDS_LEN: usize = 72;
 /// The description of a job is small; what it writes is its bytes. In memory it takes up to 50 times as much.
 const MAX_DESCRIPTION: u64 = 1 << 20;
-/// Ends of partitions, tables, and what is overwritten: as much is held in memory. Those that are stored once and named
-/// more often count each time.
-const MAX_BYTES: u64 = 208 << 20;
-/// The longest window that is believed.
-const MAX_WINDOW: u64 = 64 << 20;
+/// Ends of partitions, tables, and what is overwritten: as much is held in memory. Those that are stored once and
+/// named more often count each time.
+const MAX_BYTES: u64 = 192 << 20;
 /// The bytes of a job are written in pieces of this length.
 const PIECE: usize = 1 << 20;
 
-/// How many bytes a journal for the job takes.
+/// How many bytes a journal for the job takes. `window` as in [`Mover::begin`](super::Mover::begin).
 pub fn journal_len(job: &Job, window: u64) -> u64 {
+    let window = window.min(WINDOW);
     let (description, strings) = Description::of(job);
     let description_len = (encode(&description).len() as u64).next_multiple_of(BLOCK);
     let bytes_len = total(&strings).checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX);
@@ -61,9 +60,10 @@ impl<'d> Journal<'d> {
         window: u64,
         first: &Progress,
     ) -> Result<Self, RealignError> {
+        let window = window.min(WINDOW);
         let (description, strings) = Description::of(job);
         let text = encode(&description);
-        if text.len() as u64 > MAX_DESCRIPTION || description.bytes() > MAX_BYTES || window > MAX_WINDOW {
+        if text.len() as u64 > MAX_DESCRIPTION || description.bytes() > MAX_BYTES {
             return Err(RealignError::Job("it is larger than a journal may be"));
         }
         let journal = Self { device, start, id: job.id, window };
@@ -96,7 +96,7 @@ impl<'d> Journal<'d> {
         if version != u64::from(VERSION) {
             return Err(none("it is of another version"));
         }
-        if window > MAX_WINDOW || description_len > MAX_DESCRIPTION || bytes_len > MAX_BYTES {
+        if window > WINDOW || description_len > MAX_DESCRIPTION || bytes_len > MAX_BYTES {
             return Err(none("it claims to be larger than a journal may be"));
         }
         journal.id = Uuid::from_u64_pair(id_high, id_low);
@@ -276,11 +276,12 @@ mod tests {
     use crate::device::{FaultDevice, MemoryDevice};
     use crate::patch::{Change, Patch};
     use crate::realign::Shift;
+    use crate::realign::course::Place;
     use crate::realign::progress::Stage;
 
-    const WINDOW: u64 = 4096;
+    const SHORT: u64 = 4096;
     const FIRST: Progress =
-        Progress { sequence: 1, stage: Stage::Marking, shift: 0, moved: 0, pending: None };
+        Progress { sequence: 1, stage: Stage::Marking, place: Place { shift: 0, moved: 0 }, pending: None };
 
     /// Three partitions' worth of what a move of them needs.
     fn job() -> Job {
@@ -309,15 +310,15 @@ mod tests {
     #[test]
     fn a_job_comes_back_and_equal_bytes_are_stored_once() {
         let device = MemoryDevice::new(1 << 20);
-        Journal::create(&device, 512, &job(), WINDOW, &FIRST).unwrap();
+        Journal::create(&device, 512, &job(), SHORT, &FIRST).unwrap();
         let (_, found) = Journal::open(&device, 512).unwrap();
         assert_eq!(found, job());
         let (_, strings) = Description::of(&found);
         assert_eq!(strings.iter().map(|string| string[0]).collect::<Vec<_>>(), [1, 2, 3]);
         // Description and bytes: one block, and seven.
-        assert_eq!(journal_len(&job(), WINDOW), job_offset(WINDOW) + 8 * BLOCK);
-        let exact = MemoryDevice::new(512 + journal_len(&job(), WINDOW));
-        Journal::create(&exact, 512, &job(), WINDOW, &FIRST).unwrap();
+        assert_eq!(journal_len(&job(), SHORT), job_offset(SHORT) + 8 * BLOCK);
+        let exact = MemoryDevice::new(512 + journal_len(&job(), SHORT));
+        Journal::create(&exact, 512, &job(), SHORT, &FIRST).unwrap();
         assert_eq!(Journal::open(&exact, 512).unwrap().1, job());
     }
 
@@ -327,16 +328,16 @@ mod tests {
         let lens = [1, PIECE - 1, PIECE, PIECE + 1, 77, 3 * PIECE + 5];
         let finals = lens.into_iter().zip(1..).map(|(len, byte)| (0, bytes(len, byte)));
         let job = Job { finals: finals.collect(), ..Job::default() };
-        let device = MemoryDevice::new(journal_len(&job, WINDOW));
-        Journal::create(&device, 0, &job, WINDOW, &FIRST).unwrap();
+        let device = MemoryDevice::new(journal_len(&job, SHORT));
+        Journal::create(&device, 0, &job, SHORT, &FIRST).unwrap();
         assert_eq!(Journal::open(&device, 0).unwrap().1, job);
     }
 
     /// A journal with this description, all of whose checksums are right.
     fn hostile(description: &str, bytes: &[u8]) -> FaultDevice<MemoryDevice> {
         let device = MemoryDevice::new(1 << 30);
-        let journal = Journal { device: &device, start: 0, id: Uuid::nil(), window: WINDOW };
-        let at = job_offset(WINDOW);
+        let journal = Journal { device: &device, start: 0, id: Uuid::nil(), window: SHORT };
+        let at = job_offset(SHORT);
         journal.write(at, description.as_bytes()).unwrap();
         journal.write(at + (description.len() as u64).next_multiple_of(BLOCK), bytes).unwrap();
         journal.write(0, &journal.head(description.as_bytes(), &[bytes])).unwrap();
@@ -373,15 +374,16 @@ mod tests {
             opened
         };
         // The largest ones that are taken.
-        assert_eq!(opened(&describe("", &shared(208))).unwrap().finals.len(), 208);
-        assert_eq!(opened(&describe(&mark(104), "")).unwrap().marks.changes().count(), 104);
+        assert_eq!(opened(&describe("", &shared(192))).unwrap().finals.len(), 192);
+        assert_eq!(opened(&describe(&mark(96), "")).unwrap().marks.changes().count(), 96);
         assert!(opened(&empty_steps).is_ok() && opened(&empty_changes).is_ok());
         for refused in [
-            describe("", &shared(209)),
-            describe(&mark(105), ""),
+            describe("", &shared(193)),
+            describe(&mark(97), ""),
             describe("", &format!("[0,{},0]", MAX_BYTES + 1)),
             describe("", &format!("[0,{},0],[0,{},0]", u64::MAX, u64::MAX)),
-            // Strings that are shorter than they say, that are left out, that are not named, and more than are stored.
+            // Strings that are shorter than they say, that are left out, that are not named, and more than are
+            // stored.
             describe("", "[0,1048576,1],[0,1048575,1]"),
             describe("", "[0,1048576,2]"),
             describe("", &format!("[0,1048576,{}]", u64::MAX)),
@@ -401,7 +403,7 @@ mod tests {
     #[test]
     fn what_a_journal_would_not_take_back_is_not_begun() {
         let device = MemoryDevice::new(1 << 30);
-        let begin = |job: &Job| Journal::create(&device, 0, job, WINDOW, &FIRST).map(|_| ());
+        let begin = |job: &Job| Journal::create(&device, 0, job, SHORT, &FIRST).map(|_| ());
         let bytes = vec![0; MAX_BYTES as usize];
         let mut job = Job { finals: vec![(0, bytes)], ..Job::default() };
         assert_eq!(begin(&job).map_err(|error| error.to_string()), Ok(()));

@@ -21,8 +21,8 @@ pub(super) struct Load {
 const PAGE: usize = 4096;
 
 impl Load {
-    /// Makes room for bytes that shall be in `body`, which lies in one of the ranges that belong to the job. `None` when
-    /// it does not.
+    /// Makes room for bytes that shall be in `body`, which lies in one of the ranges that belong to the job. `None`
+    /// when it does not.
     pub(super) fn lay(&mut self, body: Range<u64>, owned: &[Range<u64>]) -> Option<()> {
         let owned = owned.iter().find(|owned| owned.start <= body.start && body.end <= owned.end)?;
         let start = (body.start & !(BLOCK - 1)).max(owned.start);

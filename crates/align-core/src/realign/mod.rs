@@ -25,28 +25,30 @@
 //! Right after a flush has returned, each byte that moves is whole in one of two places, and the newest record of
 //! progress says in which. A step takes the next bytes:
 //!
-//! - A *direct* step is no longer than the distance, so what it overwrites is no byte that still has to move: they are
-//!   copied, together with a record that holds their checksum, and flushed. The checksum tells after a crash whether they
-//!   have arrived. If not, they are still where they were, and are copied again.
+//! - A *direct* step is no longer than the distance, so what it overwrites is no byte that still has to move: they
+//!   are copied, together with a record that holds their checksum, and flushed. The checksum tells after a crash
+//!   whether they have arrived. If not, they are still where they were, and are copied again.
 //! - A *journalled* step goes through the journal first: the whole blocks of 4096 bytes that it will write, what is
 //!   around the moved bytes in them included, with a checksum in the record of progress. Cut off, it is written again
-//!   from there. It is needed when the distance is small, and where a step does not begin and end with a block: a power
-//!   cut may tear the block that is being written, and with it bytes that nobody meant to write.
+//!   from there. It is needed when the distance is small, and where a step does not begin and end with a block: a
+//!   power cut may tear the block that is being written, and with it bytes that nobody meant to write.
 //!
-//! Two records alternate, and two places for journalled bytes. The flush that makes the second record durable also makes
-//! what the step before has written durable, so that one flush a step is enough; after a crash the last two steps are
-//! written again.
+//! Two records alternate, and two places for journalled bytes. The flush that makes the second record durable also
+//! makes what the step before has written durable, so that one flush a step is enough; after a crash the last two
+//! steps are written again.
 //!
 //! # What cannot be read
 //!
-//! A read that fails is tried again, then in halves, down to the sector that is bad. All in front of it still moves; then
-//! the move stops where it can go on or back, or with [`Care::skip_bad`] puts zeros in its place.
+//! A read that fails is tried again, then in halves, down to the sector that is bad. All in front of it still moves;
+//! then the move stops where it can go on or back, or with [`Care::skip_bad`] puts zeros in its place.
 #![cfg_attr(
     not(test),
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::cast_possible_truncation)
 )]
 
+mod ahead;
 mod care;
+mod course;
 mod description;
 mod error;
 mod find;
@@ -74,6 +76,9 @@ pub use stand::{Stand, peek};
 
 /// The largest physical sector that a power cut may tear: no byte in it is safe while a part of it is written.
 const BLOCK: u64 = 4096;
+
+/// The longest step that goes through a journal, in bytes. Two are in memory at once; longer ones were not faster.
+pub const WINDOW: u64 = 16 << 20;
 
 /// Who is told how far a move has come, and may stop it.
 pub trait Watch {

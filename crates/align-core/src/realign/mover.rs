@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::ahead::Ahead;
 use super::care::Care;
+use super::course::{Course, Place};
 use super::journal::Journal;
 use super::load::Load;
 use super::progress::{Pending, Progress, Stage};
@@ -11,7 +13,7 @@ use super::reading::{again, read_around};
 use super::recovery::repair;
 use super::runs::merged;
 use super::step::{LONGEST, Lengths, Step, Way};
-use super::{Job, RealignError, Shift, Stand, Watch};
+use super::{Job, RealignError, Stand, Watch};
 use crate::device::BlockDevice;
 
 /// Does a job, forwards or back, from wherever it was cut off.
@@ -30,8 +32,7 @@ pub struct Mover<'d> {
     record: Progress,
     /// How far it is: the record, and what has been written since.
     stage: Stage,
-    shift: u32,
-    moved: u64,
+    place: Place,
     /// Whether an error may have left a step half-done.
     is_cut_off: bool,
 }
@@ -47,11 +48,16 @@ pub enum Ended {
 
 /// Linux has no more partitions on a disk.
 const MOST_SHIFTS: usize = 256;
+/// Over a shorter distance, a flush for each step takes longer than to write all bytes twice: at 1 MiB by far, at 8
+/// MiB no more.
+const DIRECT_FROM: u64 = 8 << 20;
+/// Where no byte has moved.
+const START: Place = Place { shift: 0, moved: 0 };
 const NOT_OWNED: RealignError = RealignError::Job("it writes bytes that do not belong to it");
 impl<'d> Mover<'d> {
-    /// A new job on `disk`, with a journal at byte `start` of a device, which may be the disk itself where nothing of the
-    /// job comes. Steps that go through the journal have `window` bytes at most. Nothing of the job is done yet, but it can
-    /// be found from now on.
+    /// A new job on `disk`, with a journal at byte `start` of a device, which may be the disk itself where nothing of
+    /// the job comes. Steps that go through the journal have `window` bytes at most, and no more than
+    /// [`WINDOW`](super::WINDOW). Nothing of the job is done yet, but it can be found from now on.
     ///
     /// # Errors
     /// When the disk is not as the marks of the job say, the job makes no sense, or the journal cannot be written.
@@ -64,7 +70,7 @@ impl<'d> Mover<'d> {
     ) -> Result<Self, RealignError> {
         check(job, disk.size())?;
         job.marks.verify(disk)?;
-        let record = Progress { sequence: 1, stage: Stage::Marking, shift: 0, moved: 0, pending: None };
+        let record = Progress { sequence: 1, stage: Stage::Marking, place: START, pending: None };
         let journal = Journal::create(journal, start, job, window, &record)?;
         Ok(Self::at(disk, journal, job.clone(), record))
     }
@@ -72,8 +78,8 @@ impl<'d> Mover<'d> {
     /// The job that was begun there. What a crash left of its last steps is written again.
     ///
     /// # Errors
-    /// When there is no journal there, or the disk fails. [`RealignError::Foreign`] when somebody else has written to what
-    /// the job had marked or kept: nothing was written then.
+    /// When there is no journal there, or the disk fails. [`RealignError::Foreign`] when somebody else has written to
+    /// what the job had marked or kept: nothing was written then.
     pub fn recover(
         disk: &'d dyn BlockDevice,
         journal: &'d dyn BlockDevice,
@@ -81,7 +87,7 @@ impl<'d> Mover<'d> {
     ) -> Result<Self, RealignError> {
         let (journal, job) = Journal::open(journal, start)?;
         check(&job, disk.size())?;
-        let first = Progress { sequence: 0, stage: Stage::Marking, shift: 0, moved: 0, pending: None };
+        let first = Progress { sequence: 0, stage: Stage::Marking, place: START, pending: None };
         let mut mover = Self::at(disk, journal, job, first);
         mover.repair()?;
         Ok(mover)
@@ -93,8 +99,8 @@ impl<'d> Mover<'d> {
         Self { care, ..self }
     }
 
-    /// What could not be read since this was made, and is zeros at its new place: where it was, in order, without those
-    /// of an earlier run.
+    /// What could not be read since this was made, and is zeros at its new place: where it was, in order, without
+    /// those of an earlier run.
     pub fn skipped(&self) -> &[Range<u64>] {
         &self.skipped
     }
@@ -126,8 +132,7 @@ impl<'d> Mover<'d> {
 
     fn at(disk: &'d dyn BlockDevice, journal: Journal<'d>, job: Job, record: Progress) -> Self {
         let window = journal.window();
-        let lengths = Lengths { journalled: window, direct: LONGEST, direct_from: window };
-        let Progress { stage, shift, moved, .. } = record;
+        let lengths = Lengths { journalled: window, direct: LONGEST, direct_from: window.min(DIRECT_FROM) };
         Self {
             disk,
             journal,
@@ -136,10 +141,9 @@ impl<'d> Mover<'d> {
             lengths,
             care: Care::default(),
             skipped: Vec::new(),
+            stage: record.stage,
+            place: record.place,
             record,
-            stage,
-            shift,
-            moved,
             is_cut_off: false,
         }
     }
@@ -147,11 +151,10 @@ impl<'d> Mover<'d> {
     /// Goes to where the journal says that the job is, and does again what a crash may have left of its last steps.
     fn repair(&mut self) -> Result<(), RealignError> {
         let (record, is_done) = repair(self.disk, &self.journal, &self.job, &self.owned)?;
-        (self.record, self.stage, self.shift, self.moved) =
-            (record, record.stage, record.shift, record.moved);
+        (self.record, self.stage, self.place) = (record, record.stage, record.place);
         if let Some(pending) = record.pending {
             if is_done {
-                self.advance(pending.way, pending.len);
+                self.place = self.place.advanced(pending.way, pending.len);
             }
             self.settle()?;
         }
@@ -175,16 +178,16 @@ impl<'d> Mover<'d> {
                     let job = Arc::clone(&self.job);
                     let marks = job.marks.changes().filter(|change| !change.is_kept());
                     self.put(marks.map(|change| (change.offset, &change.after[..])))?;
-                    self.enter(Stage::Moving, 0, 0)?;
+                    self.enter(Stage::Moving, START)?;
                 }
                 Stage::Moving => {
                     self.run(Way::Forward, watch)?;
-                    self.enter(Stage::Finishing, self.shift, self.moved)?;
+                    self.enter(Stage::Finishing, self.place)?;
                 }
                 Stage::Finishing => {
                     let job = Arc::clone(&self.job);
                     self.put(job.finals.iter().map(|(offset, bytes)| (*offset, &bytes[..])))?;
-                    self.enter(Stage::Finished, self.shift, self.moved)?;
+                    self.enter(Stage::Finished, self.place)?;
                 }
                 Stage::Finished => return Ok(Ended::Forward),
                 Stage::Restored => return Ok(Ended::Back),
@@ -204,15 +207,15 @@ impl<'d> Mover<'d> {
     fn go_back(&mut self, watch: &mut dyn Watch) -> Result<Ended, RealignError> {
         loop {
             match self.stage {
-                Stage::Marking => self.enter(Stage::Restoring, 0, 0)?,
+                Stage::Marking => self.enter(Stage::Restoring, START)?,
                 Stage::Moving => {
                     self.run(Way::Back, watch)?;
-                    self.enter(Stage::Restoring, 0, 0)?;
+                    self.enter(Stage::Restoring, START)?;
                 }
                 Stage::Restoring => {
                     let job = Arc::clone(&self.job);
                     self.put(job.marks.changes().rev().map(|change| (change.offset, &change.before[..])))?;
-                    self.enter(Stage::Restored, 0, 0)?;
+                    self.enter(Stage::Restored, START)?;
                 }
                 Stage::Finishing | Stage::Finished | Stage::Restored => return self.go_forward(watch),
             }
@@ -235,17 +238,36 @@ impl<'d> Mover<'d> {
 
     /// Moves bytes until none is left to move that way.
     fn run(&mut self, way: Way, watch: &mut dyn Watch) -> Result<(), RealignError> {
-        let mut load = Load::default();
         loop {
-            self.report(watch)?;
-            let Some(shift) = self.current() else { break };
-            match Step::next(shift, self.moved, way, self.lengths) {
-                Some(step) => self.step_with_care(step, &mut load, way)?,
-                None if !self.next_shift(way) => break,
-                None => {}
+            let (disk, owned, course) = (self.disk, Arc::clone(&self.owned), self.course(way));
+            let can_be_read = std::thread::scope(|scope| {
+                let ahead = Ahead::start(scope, disk, owned, course);
+                self.take(&ahead, way, watch)
+            })?;
+            if can_be_read {
+                break;
+            }
+            if let Some((place, step)) = self.course(way).next() {
+                self.place = place;
+                self.step_with_care(step, way)?;
             }
         }
+        self.report(watch)?;
         self.settle()
+    }
+
+    /// Does all steps that can be read. `false` when one cannot.
+    fn take(&mut self, ahead: &Ahead, way: Way, watch: &mut dyn Watch) -> Result<bool, RealignError> {
+        while let Some(mut ready) = ahead.next() {
+            self.report(watch)?;
+            self.place = ready.place;
+            if !ready.is_read {
+                return Ok(false);
+            }
+            self.step(ready.step, &mut ready.load, way)?;
+            ahead.take_back(ready.load);
+        }
+        Ok(true)
     }
 
     /// Tells how far it is, and stops there when it shall.
@@ -260,7 +282,8 @@ impl<'d> Mover<'d> {
     }
 
     /// Does a step, or as much of it as can be read.
-    fn step_with_care(&mut self, step: Step, load: &mut Load, way: Way) -> Result<(), RealignError> {
+    fn step_with_care(&mut self, step: Step, way: Way) -> Result<(), RealignError> {
+        let mut load = Load::default();
         let place = step.write..step.write.saturating_add(step.len);
         load.lay(place, &self.owned).ok_or(NOT_OWNED)?;
         let Care { skip_bad, .. } = self.care;
@@ -277,7 +300,7 @@ impl<'d> Mover<'d> {
             });
         let Some(bad) = first_bad else {
             read?;
-            self.step(step, load, way)?;
+            self.step(step, &mut load, way)?;
             skipped.append(&mut self.skipped);
             self.skipped = merged(skipped);
             return Ok(());
@@ -287,7 +310,7 @@ impl<'d> Mover<'d> {
             return read;
         };
         load.shorten(step.write..step.write.saturating_add(step.len), &self.owned).ok_or(NOT_OWNED)?;
-        self.step(step, load, way)
+        self.step(step, &mut load, way)
     }
 
     /// Does a step whose bytes have been read.
@@ -297,7 +320,7 @@ impl<'d> Mover<'d> {
         } else {
             self.through_journal(load, way, step.len)?;
         }
-        self.advance(way, step.len);
+        self.place = self.place.advanced(way, step.len);
         Ok(())
     }
 
@@ -362,8 +385,7 @@ impl<'d> Mover<'d> {
         Progress {
             sequence: self.record.sequence.saturating_add(1),
             stage: self.stage,
-            shift: self.shift,
-            moved: self.moved,
+            place: self.place,
             pending: Some(pending),
         }
     }
@@ -382,21 +404,20 @@ impl<'d> Mover<'d> {
     }
 
     /// Makes a record of how far it is, once all that was written for it is on the medium.
-    fn enter(&mut self, stage: Stage, shift: u32, moved: u64) -> Result<(), RealignError> {
+    fn enter(&mut self, stage: Stage, place: Place) -> Result<(), RealignError> {
         self.flush()?;
         let sequence = self.record.sequence.saturating_add(1);
-        let record = Progress { sequence, stage, shift, moved, pending: None };
+        let record = Progress { sequence, stage, place, pending: None };
         self.journal.write_record(&record)?;
         self.journal.flush()?;
-        (self.record, self.stage, self.shift, self.moved) = (record, stage, shift, moved);
+        (self.record, self.stage, self.place) = (record, stage, place);
         Ok(())
     }
 
     /// The same where the newest record is not of where it is.
     fn settle(&mut self) -> Result<(), RealignError> {
-        let is_settled = self.record.pending.is_none()
-            && (self.record.shift, self.record.moved) == (self.shift, self.moved);
-        if is_settled { Ok(()) } else { self.enter(self.stage, self.shift, self.moved) }
+        let is_settled = self.record.pending.is_none() && self.record.place == self.place;
+        if is_settled { Ok(()) } else { self.enter(self.stage, self.place) }
     }
 
     fn flush_both(&self) -> Result<(), RealignError> {
@@ -408,35 +429,15 @@ impl<'d> Mover<'d> {
         self.disk.flush().map_err(RealignError::Flush)
     }
 
-    fn advance(&mut self, way: Way, len: u64) {
-        self.moved = match way {
-            Way::Forward => self.moved.saturating_add(len),
-            Way::Back => self.moved.saturating_sub(len),
-        };
-    }
-
-    fn current(&self) -> Option<Shift> {
-        self.job.shifts.get(usize::try_from(self.shift).ok()?).copied()
-    }
-
-    /// Goes to the next shift of that way. `false` when there is none.
-    fn next_shift(&mut self, way: Way) -> bool {
-        let next = match way {
-            Way::Forward => self.shift.checked_add(1),
-            Way::Back => self.shift.checked_sub(1),
-        };
-        let found = next.and_then(|next| Some((next, *self.job.shifts.get(usize::try_from(next).ok()?)?)));
-        if let Some((next, shift)) = found {
-            self.shift = next;
-            self.moved = if way == Way::Back { shift.len } else { 0 };
-        }
-        found.is_some()
+    /// The steps from here on.
+    fn course(&self, way: Way) -> Course {
+        Course { job: Arc::clone(&self.job), lengths: self.lengths, way, place: self.place }
     }
 
     /// How many of all bytes are at their new place.
     fn moved_bytes(&self) -> u64 {
-        let before = self.job.shifts.iter().take(usize::try_from(self.shift).unwrap_or(usize::MAX));
-        before.fold(self.moved, |sum, shift| sum.saturating_add(shift.len))
+        let before = self.job.shifts.iter().take(usize::try_from(self.place.shift).unwrap_or(usize::MAX));
+        before.fold(self.place.moved, |sum, shift| sum.saturating_add(shift.len))
     }
 }
 

@@ -2,6 +2,7 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use super::course::Place;
 use super::step::Way;
 
 /// How far a job has come, as it stands in the journal.
@@ -10,10 +11,7 @@ pub(super) struct Progress {
     /// Counts the records: the one with the largest number is the newest.
     pub(super) sequence: u64,
     pub(super) stage: Stage,
-    /// Which of the shifts is under way.
-    pub(super) shift: u32,
-    /// How many of its bytes are at their new place.
-    pub(super) moved: u64,
+    pub(super) place: Place,
     /// The step that begins there: it may not be on the medium yet.
     pub(super) pending: Option<Pending>,
 }
@@ -22,8 +20,8 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) way: Way,
-    /// Whether its bytes are not in the journal: then they still are where they come from, as long as no later record says
-    /// that they have been copied.
+    /// Whether its bytes are not in the journal: then they still are where they come from, as long as no later record
+    /// says that they have been copied.
     pub(super) is_direct: bool,
     /// How many bytes it moves.
     pub(super) len: u64,
@@ -84,8 +82,8 @@ impl Progress {
             .map_or((0, 0, 0, 0), |pending| (pending.len, pending.start, pending.blocks_len, pending.crc));
         let numbers = [
             self.sequence,
-            stage << 32 | u64::from(self.shift),
-            self.moved,
+            stage << 32 | u64::from(self.place.shift),
+            self.place.moved,
             len,
             start,
             blocks_len,
@@ -120,7 +118,8 @@ impl Progress {
         let crc = low(way_and_crc);
         let stage = *STAGES.get(usize::try_from(stage_and_shift >> 32).ok()?)?;
         let pending = way.map(|(way, is_direct)| Pending { way, is_direct, len, start, blocks_len, crc });
-        Some(Self { sequence, stage, shift: low(stage_and_shift), moved, pending })
+        let place = Place { shift: low(stage_and_shift), moved };
+        Some(Self { sequence, stage, place, pending })
     }
 }
 
@@ -145,7 +144,12 @@ mod tests {
         };
         for pending in WAYS.map(pending).map(Some).into_iter().chain([None]) {
             for stage in STAGES {
-                let record = Progress { sequence: 1 << 40, stage, shift: 3, moved: u64::MAX, pending };
+                let record = Progress {
+                    sequence: 1 << 40,
+                    stage,
+                    place: Place { shift: 3, moved: u64::MAX },
+                    pending,
+                };
                 let bytes = record.encode(id);
                 assert_eq!((bytes.len(), Progress::decode(&bytes, id)), (RECORD_LEN, Some(record)));
                 assert_eq!(Progress::decode(&bytes, other), None);
@@ -156,8 +160,9 @@ mod tests {
     #[test]
     fn a_torn_record_is_none() {
         let id = Uuid::from_u128(7);
-        let record = Progress { sequence: 5, stage: Stage::Moving, shift: 0, moved: 77, pending: None };
-        let (old, new) = (record.encode(id), Progress { sequence: 7, moved: 99, ..record }.encode(id));
+        let at = |moved| Place { shift: 0, moved };
+        let record = Progress { sequence: 5, stage: Stage::Moving, place: at(77), pending: None };
+        let (old, new) = (record.encode(id), Progress { sequence: 7, place: at(99), ..record }.encode(id));
         for cut in 1..FIELDS_LEN + 4 {
             let torn = [&new[..cut], &old[cut..]].concat();
             let found = Progress::decode(&torn, id);

@@ -8,9 +8,9 @@ const RETRIES: usize = 3;
 /// The smallest part of a disk that can be bad by itself.
 const SECTOR: u64 = 512;
 
-/// Reads all that can be read of these bytes. `on_bad` hears of every sector that cannot, and may end it; what it lets
-/// pass is zeros. Sectors come in the order in which bytes leave: `from_end` says whether that is from the last to the
-/// first.
+/// Reads all that can be read of these bytes. `on_bad` hears of every sector that cannot, and may end it; what it
+/// lets pass is zeros. Sectors come in the order in which bytes leave: `from_end` says whether that is from the last
+/// to the first.
 pub(super) fn read_around(
     disk: &dyn BlockDevice,
     start: u64,

@@ -10,8 +10,8 @@ use super::step::{LONGEST, Way};
 use super::{Job, RealignError};
 use crate::device::BlockDevice;
 
-/// Writes again what a crash may have left half-written of the last two steps. The newest record, and whether its step is
-/// done by now.
+/// Writes again what a crash may have left half-written of the last two steps. The newest record, and whether its
+/// step is done by now.
 ///
 /// Nothing is written when somebody else wrote to the marks of the job, or to a step that is not whole.
 pub(super) fn repair(
@@ -27,7 +27,8 @@ pub(super) fn repair(
     };
     let record = newest.record;
     let is_before = |older: &&Recorded| older.record.sequence.checked_add(1) == Some(record.sequence);
-    // The older first: the newer knows what it is beside. Behind a record without journalled bytes all is on the medium.
+    // The older first: the newer knows what it is beside. Behind a record without journalled bytes all is on the
+    // medium.
     let again = newest.step.iter().flat_map(|_| older.iter().filter(is_before).chain([newest]));
     let again =
         again.filter_map(|recorded| Some((recorded.record.pending?.place(), recorded.step.as_ref()?)));
@@ -61,7 +62,7 @@ fn is_copied(
     record: &Progress,
     pending: Pending,
 ) -> Result<Option<bool>, RealignError> {
-    let shift = usize::try_from(record.shift).ok().and_then(|shift| job.shifts.get(shift));
+    let shift = usize::try_from(record.place.shift).ok().and_then(|shift| job.shifts.get(shift));
     let is_sane = pending.len == pending.blocks_len && pending.len <= LONGEST;
     let Some(shift) = shift.filter(|_| is_sane) else { return Ok(None) };
     let (source, target) = match pending.way {

@@ -40,8 +40,8 @@ impl From<Stage> for Stand {
     }
 }
 
-/// Looks at the journal at byte `start` of a device: which job it is of, and how far that has come. Nothing is written,
-/// neither there nor to the disk of the job.
+/// Looks at the journal at byte `start` of a device: which job it is of, and how far that has come. Nothing is
+/// written, neither there nor to the disk of the job.
 ///
 /// # Errors
 /// When there is no journal there, it is damaged, or the device cannot be read.

@@ -186,7 +186,8 @@ mod tests {
         } else {
             prop_assert!(step.len <= lengths.journalled);
         }
-        // What it writes is nobody's, or among what it moves itself: where the bytes are that have still to go behind it.
+        // What it writes is nobody's, or among what it moves itself: where the bytes are that have still to go behind
+        // it.
         let first = step.read - source;
         let rest = if target > source { 0..first } else { first + step.len..shift.len };
         let rest = match (way, shift.is_right()) {
