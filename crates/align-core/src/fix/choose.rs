@@ -20,6 +20,8 @@ pub(super) struct Stuck {
     pub(super) behind: Option<u32>,
     /// Whether there would be a boundary in front of it, were it not for what lies there.
     pub(super) is_kept_from_front: bool,
+    /// Where it shall go to the left: the partition in whose way that is, 0 for what is in front of the first.
+    pub(super) in_front: Option<u32>,
 }
 
 /// What comes out.
@@ -385,16 +387,18 @@ impl Room<'_> {
             }
         }
         let is_first = index == 0;
+        let start = leaves.get(index).map_or(0, |leaf| leaf.start);
+        let in_front = wanted.to.filter(|to| *to < start).map(|_| {
+            index.checked_sub(1).and_then(|before| leaves.get(before)).map_or(0, |before| before.number)
+        });
+        let has_boundary = previous(self.boundaries, start).is_some_and(|to| to >= self.usable.start);
         Stuck {
             number: wanted.number,
             missing,
             last: last.map_or(wanted.number, |leaf| leaf.number),
             behind,
-            is_kept_from_front: is_first
-                && wanted.to.is_none()
-                && leaves.get(index).is_some_and(|leaf| {
-                    previous(self.boundaries, leaf.start).is_some_and(|to| to >= self.usable.start)
-                }),
+            is_kept_from_front: is_first && wanted.to.is_none() && has_boundary,
+            in_front,
         }
     }
 }

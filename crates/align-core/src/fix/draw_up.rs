@@ -301,7 +301,7 @@ fn of_nobody(
             let len = range.end.saturating_sub(at).min(PIECE);
             let mut bytes = vec![0; usize_of(len)];
             device.read_at(at, &mut bytes).map_err(|source| FixError::Read { partition: None, source })?;
-            if bytes.iter().any(|byte| *byte != 0) {
+            if !is_zero(&bytes) {
                 kept.push((at, Bytes(bytes)));
             }
             at = at.saturating_add(len);
@@ -369,6 +369,14 @@ fn restored(patch: &Patch, places: &[Range<u64>]) -> Draft {
         draft.barrier();
     }
     draft
+}
+
+/// Whether all bytes are zero.
+fn is_zero(bytes: &[u8]) -> bool {
+    // The first is zero, and each is as the one in front of it.
+    bytes.first().is_none_or(|first| *first == 0)
+        && bytes.get(1..).unwrap_or_default()
+            == bytes.get(..bytes.len().saturating_sub(1)).unwrap_or_default()
 }
 
 /// What is read into memory is bounded before.

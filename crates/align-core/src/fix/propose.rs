@@ -21,6 +21,8 @@ use crate::write::{self, Looked, Rehearsal, WriteError};
 
 /// Boot loaders of an MBR disk use the gap in front of the first partition: GRUB needs this much behind sector 0.
 const BOOT_GAP: u64 = 31 << 10;
+/// Boot loaders have the space in front of this byte, at most.
+const FIRST_MEBIBYTE: u64 = 1 << 20;
 /// Where boot code ends in sector 0.
 const BOOT_CODE_LEN: usize = 440;
 /// A partition whose first bytes are all zero holds nothing.
@@ -272,41 +274,62 @@ fn room<'t>(
     let grain = Grain::choose(Align::Optimal, topology, size.into());
     let boundaries = topology.physical_grid();
     let places = grain.map_or(boundaries, |grain| grain.grid(topology.alignment_offset));
-    let reach = places.size().max(boundaries.size()).saturating_add(BOOT_GAP);
+    // Who names a place knows what is there.
+    let is_named = wanted.iter().any(|wanted| wanted.to.is_some());
+    let reach = if is_named { 0 } else { places.size().max(boundaries.size()) };
     let front = if wishes.force { usable.start } else { front(device, table, &usable, reach)? };
     Ok(Room { table, places, boundaries, wanted, usable, front })
 }
 
-/// How far down the space in front of the first partition is free; what is further away than `reach` is not looked at.
+/// How far down the space in front of the first partition is free: of the boot gap all is looked at, of what is behind that
+/// as much as lies within `reach` of the partition.
 fn front(device: &dyn BlockDevice, table: &Table, usable: &Range<u64>, reach: u64) -> Result<u64, FixError> {
     let starts =
         table.partitions.iter().filter_map(|partition| partition.first.checked_byte(table.sector_size));
     let Some(first) = starts.min() else { return Ok(usable.start) };
-    let gap = usable.start..first.max(usable.start);
-    let seen = gap.end.saturating_sub(gap.start).min(reach);
-    let inside = Inside { device, start: gap.end.saturating_sub(seen), len: seen };
-    let bytes = inside.read(0, draw_up::usize_of(seen))?;
-    let used = bytes.iter().rposition(|byte| *byte != 0);
     let unit = table.sector_size.bytes();
-    let behind = |at: usize| {
-        let byte = inside.start.saturating_add(at as u64);
-        byte.checked_div(unit).and_then(|sector| sector.checked_add(1)).unwrap_or(0).saturating_mul(unit)
+    // One past the last sector that is not all zero.
+    let used = |range: Range<u64>| -> Result<Option<u64>, FixError> {
+        let len = range.end.saturating_sub(range.start);
+        let bytes = Inside { device, start: range.start, len }.read(0, draw_up::usize_of(len))?;
+        let last = bytes.iter().rposition(|byte| *byte != 0);
+        Ok(last.map(|at| {
+            let sector = range.start.saturating_add(at as u64).checked_div(unit).unwrap_or(0);
+            sector.saturating_add(1).saturating_mul(unit)
+        }))
     };
+    let boot_gap = usable.start..first.min(FIRST_MEBIBYTE).max(usable.start);
+    let near = first.saturating_sub(reach).max(boot_gap.end)..first.max(boot_gap.end);
+    if let Some(end) = used(near)? {
+        return Ok(end);
+    }
     let has_boot_code = table.label == Label::Mbr
         && table.mbr.as_ref().is_some_and(|mbr| {
             mbr.sector().get(..BOOT_CODE_LEN).is_some_and(|code| code.iter().any(|byte| *byte != 0))
         });
-    let gap_end = unit.saturating_add(BOOT_GAP);
-    Ok(match used {
-        None if inside.start > usable.start => inside.start.max(gap_end),
-        None if !has_boot_code => usable.start,
-        None => gap_end.max(usable.start),
-        Some(at) if table.label == Label::Mbr => behind(at).max(gap_end).max(usable.start),
-        Some(at) => behind(at).max(usable.start),
-    })
+    let used = used(boot_gap)?;
+    // A boot loader that begins in sector 0 may go on behind it, whatever is there now.
+    let least = if table.label == Label::Mbr && (has_boot_code || used.is_some()) {
+        unit.saturating_add(BOOT_GAP)
+    } else {
+        usable.start
+    };
+    Ok(used.unwrap_or(usable.start).max(least).max(usable.start))
 }
 
+/// What a boot loader may have put in front of the first partition.
+const FRONT: &str = "in front of it is what a boot loader may need (--force moves it there all the same, and the boot \
+                     loader has to be installed again)";
+
 fn explain(stuck: &Stuck, before: &Report, device: &dyn BlockDevice, path: &Path) -> (u32, String) {
+    match stuck.in_front {
+        Some(0) => return (stuck.number, FRONT.to_owned()),
+        Some(number) => {
+            let why = format!("partition {number}, or the boot record (EBR) behind it, is in the way");
+            return (stuck.number, why);
+        }
+        None => {}
+    }
     let unit = before.unit().bytes();
     let report = before.partitions.iter().find(|report| report.partition.number == stuck.last);
     let behind = match stuck.behind {
@@ -324,10 +347,8 @@ fn explain(stuck: &Stuck, before: &Report, device: &dyn BlockDevice, path: &Path
         let inside = Inside { device, start, len };
         let front = inside.read(0, content::FRONT_LEN.min(draw_up::usize_of(len))).unwrap_or_default();
         let content = content::recognise(&front);
-        let node = report
-            .node
-            .clone()
-            .unwrap_or_else(|| format!("partition {} of {}", partition.number, path.display()));
+        let is_image = report.node.is_none();
+        let node = report.node.clone().unwrap_or_else(|| format!("/dev/loopNp{}", partition.number));
         let least = len.saturating_sub(shrink);
         let advice = content.and_then(|content| moving::shrink_advice(content.name, &node, least));
         text.push_str(&format!(
@@ -335,15 +356,19 @@ fn explain(stuck: &Stuck, before: &Report, device: &dyn BlockDevice, path: &Path
             partition.number,
             ByteCount::new(shrink)
         ));
-        if let Some(advice) = advice {
-            text.push_str(&format!(": {advice}"));
+        match advice {
+            Some(advice) if is_image => {
+                text.push_str(&format!(
+                    " (attach the image with `losetup -fP {}`): {advice}",
+                    path.display()
+                ));
+            }
+            Some(advice) => text.push_str(&format!(": {advice}")),
+            None => {}
         }
     }
     if stuck.is_kept_from_front {
-        text.push_str(
-            "; in front of it is what a boot loader may need (--force moves it there all the same, and the boot loader \
-             has to be installed again)",
-        );
+        text.push_str(&format!("; {FRONT}"));
     }
     (stuck.number, text)
 }
