@@ -108,6 +108,31 @@ fn what_writes_fits_its_schema_whatever_comes_of_it() {
 }
 
 #[test]
+fn moves_fit_their_schema_whatever_comes_of_them() {
+    let folder = common::scratch();
+    let image = folder.path().join("disk.img");
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::copy(top.join("fixtures/images/old-installer.img"), &image).unwrap();
+    let disk = image.display().to_string();
+    for (arguments, result, exit) in [
+        (vec!["fix", &disk, "--json"], "failed", 2),
+        (vec!["fix", &disk, "--json", "--dry-run"], "dry-run", 0),
+        (vec!["fix", &disk, "--json", "--yes", "--partition", "9"], "failed", 2),
+        (vec!["fix", &disk, "--json", "--yes"], "moved", 0),
+        (vec!["fix", &disk, "--json", "--yes"], "unchanged", 0),
+        (vec!["undo", &disk, "--json", "--dry-run"], "dry-run", 0),
+        (vec!["undo", &disk, "--json", "--yes"], "moved", 0),
+    ] {
+        let state = folder.path().join("state");
+        let output = common::alignck().env("XDG_STATE_HOME", state).args(&arguments).output().unwrap();
+        let (document, found) = common::json(&output);
+        assert_eq!(document["result"], result, "{arguments:?}: {document}");
+        assert_eq!(found, exit, "{arguments:?}");
+        assert_eq!(complaints_by("alignck-fix.json", &document), Vec::<String>::new(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn probes_fit_their_schema_whatever_comes_of_them() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-probe.img");
     std::fs::write(&path, vec![7; 1 << 20]).unwrap();

@@ -28,6 +28,9 @@ _alignck() {
             alignck,explain)
                 cmd="alignck__subcmd__explain"
                 ;;
+            alignck,fix)
+                cmd="alignck__subcmd__fix"
+                ;;
             alignck,help)
                 cmd="alignck__subcmd__help"
                 ;;
@@ -55,6 +58,9 @@ _alignck() {
             alignck__subcmd__help,explain)
                 cmd="alignck__subcmd__help__subcmd__explain"
                 ;;
+            alignck__subcmd__help,fix)
+                cmd="alignck__subcmd__help__subcmd__fix"
+                ;;
             alignck__subcmd__help,help)
                 cmd="alignck__subcmd__help__subcmd__help"
                 ;;
@@ -77,7 +83,7 @@ _alignck() {
 
     case "${cmd}" in
         alignck)
-            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply convert resume undo probe explain help"
+            opts="-t -v -h -V --all --topology --physical-sector --sysroot --json --fail-on --verbose --help --version check plan apply fix convert resume undo probe explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -222,8 +228,58 @@ _alignck() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        alignck__subcmd__fix)
+            opts="-p -y -n -t -h --partition --to --table-only --force --journal --verify --skip-bad --progress --yes --dry-run --backup --json --topology --physical-sector --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --partition)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --journal)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "bar json none" -- "${cur}"))
+                    return 0
+                    ;;
+                --backup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --topology)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --physical-sector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         alignck__subcmd__help)
-            opts="check plan apply convert resume undo probe explain help"
+            opts="check plan apply fix convert resume undo probe explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -279,6 +335,20 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__help__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        alignck__subcmd__help__subcmd__fix)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -443,12 +513,20 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__resume)
-            opts="-y -n -h --yes --dry-run --backup --json --help"
+            opts="-y -n -h --journal --verify --skip-bad --progress --yes --dry-run --backup --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --journal)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "bar json none" -- "${cur}"))
+                    return 0
+                    ;;
                 --backup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -461,12 +539,20 @@ _alignck() {
             return 0
             ;;
         alignck__subcmd__undo)
-            opts="-y -n -h --force --yes --dry-run --backup --json --help"
+            opts="-y -n -h --force --journal --verify --skip-bad --progress --yes --dry-run --backup --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --journal)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "bar json none" -- "${cur}"))
+                    return 0
+                    ;;
                 --backup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

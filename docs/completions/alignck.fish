@@ -38,9 +38,10 @@ complete -c alignck -n "__fish_alignck_needs_command" -s V -l version -d 'Print 
 complete -c alignck -n "__fish_alignck_needs_command" -a "check" -d 'Say which partitions are misaligned, and why'
 complete -c alignck -n "__fish_alignck_needs_command" -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
 complete -c alignck -n "__fish_alignck_needs_command" -a "apply" -d 'Write a layout that was planned, after a backup and a question'
+complete -c alignck -n "__fish_alignck_needs_command" -a "fix" -d 'Move misaligned partitions to where they should be, with every byte; safe against power cuts'
 complete -c alignck -n "__fish_alignck_needs_command" -a "convert" -d 'Rewrite a table for sectors of another size; every partition keeps its bytes'
-complete -c alignck -n "__fish_alignck_needs_command" -a "resume" -d 'Finish a write that was cut off'
-complete -c alignck -n "__fish_alignck_needs_command" -a "undo" -d 'Put back what a write replaced, byte for byte'
+complete -c alignck -n "__fish_alignck_needs_command" -a "resume" -d 'Finish a write or a move that was cut off'
+complete -c alignck -n "__fish_alignck_needs_command" -a "undo" -d 'Put back what a write or a move changed, byte for byte'
 complete -c alignck -n "__fish_alignck_needs_command" -a "probe" -d 'Find the physical sectors of a disk by timing, whatever it reports'
 complete -c alignck -n "__fish_alignck_needs_command" -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
 complete -c alignck -n "__fish_alignck_needs_command" -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -81,6 +82,23 @@ complete -c alignck -n "__fish_alignck_using_subcommand apply" -s y -l yes -d 'D
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -s n -l dry-run -d 'Show what would be written, and write nothing'
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -s p -l partition -d 'Move this partition; may be given again. Without it all that are misaligned' -r
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l to -d 'The sector at which the one partition that is named shall begin' -r
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l journal -d 'The journal of the move: a new file or a folder for it, on another disk' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l progress -d 'How the progress is shown on standard error' -r -f -a "bar\t'A bar, where it is a terminal'
+json\t'One JSON object a line'
+none\t'Not at all'"
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l physical-sector -d 'Judge by physical sectors of this size, whatever is reported' -r
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l table-only -d 'Change the table only, and move no bytes: for partitions that hold nothing'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l force -d 'Also over what lies in front of the first partition, and to a place off the physical sectors'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l verify -d 'Read back everything that has moved, and compare it'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l skip-bad -d 'Write zeros for sectors that cannot be read, and list them'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -s y -l yes -d 'Do not ask'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -s n -l dry-run -d 'Show what would be written, and write nothing'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -l json -d 'Print one JSON document, and nothing else, on standard output'
+complete -c alignck -n "__fish_alignck_using_subcommand fix" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -l to -d 'The sector size that the table shall count in: 512 or 4096' -r
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -s t -l topology -d 'Pretend that the device reports this: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm' -r
@@ -90,13 +108,25 @@ complete -c alignck -n "__fish_alignck_using_subcommand convert" -s y -l yes -d 
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -s n -l dry-run -d 'Show what would be written, and write nothing'
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand resume" -l journal -d 'The journal of the move: a new file or a folder for it, on another disk' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand resume" -l progress -d 'How the progress is shown on standard error' -r -f -a "bar\t'A bar, where it is a terminal'
+json\t'One JSON object a line'
+none\t'Not at all'"
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand resume" -l verify -d 'Read back everything that has moved, and compare it'
+complete -c alignck -n "__fish_alignck_using_subcommand resume" -l skip-bad -d 'Write zeros for sectors that cannot be read, and list them'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -s y -l yes -d 'Do not ask'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -s n -l dry-run -d 'Show what would be written, and write nothing'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c alignck -n "__fish_alignck_using_subcommand undo" -l journal -d 'The journal of the move: a new file or a folder for it, on another disk' -r -F
+complete -c alignck -n "__fish_alignck_using_subcommand undo" -l progress -d 'How the progress is shown on standard error' -r -f -a "bar\t'A bar, where it is a terminal'
+json\t'One JSON object a line'
+none\t'Not at all'"
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -l backup -d 'Save what is replaced in this new file, or in this folder; without it in the user\'s state folder' -r -F
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -l force -d 'Put the old bytes back even where something else wrote since'
+complete -c alignck -n "__fish_alignck_using_subcommand undo" -l verify -d 'Read back everything that has moved, and compare it'
+complete -c alignck -n "__fish_alignck_using_subcommand undo" -l skip-bad -d 'Write zeros for sectors that cannot be read, and list them'
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -s y -l yes -d 'Do not ask'
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -s n -l dry-run -d 'Show what would be written, and write nothing'
 complete -c alignck -n "__fish_alignck_using_subcommand undo" -l json -d 'Print one JSON document, and nothing else, on standard output'
@@ -106,12 +136,13 @@ complete -c alignck -n "__fish_alignck_using_subcommand probe" -s y -l yes -d 'D
 complete -c alignck -n "__fish_alignck_using_subcommand probe" -l json -d 'Print one JSON document, and nothing else, on standard output'
 complete -c alignck -n "__fish_alignck_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c alignck -n "__fish_alignck_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "apply" -d 'Write a layout that was planned, after a backup and a question'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "convert" -d 'Rewrite a table for sectors of another size; every partition keeps its bytes'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "resume" -d 'Finish a write that was cut off'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "undo" -d 'Put back what a write replaced, byte for byte'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "probe" -d 'Find the physical sectors of a disk by timing, whatever it reports'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
-complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply convert resume undo probe explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "check" -d 'Say which partitions are misaligned, and why'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "plan" -d 'Lay out a disk so that every partition is aligned; nothing is written'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "apply" -d 'Write a layout that was planned, after a backup and a question'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "fix" -d 'Move misaligned partitions to where they should be, with every byte; safe against power cuts'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "convert" -d 'Rewrite a table for sectors of another size; every partition keeps its bytes'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "resume" -d 'Finish a write or a move that was cut off'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "undo" -d 'Put back what a write or a move changed, byte for byte'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "probe" -d 'Find the physical sectors of a disk by timing, whatever it reports'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "explain" -d 'Say what a finding means and what to do; without a code, list them all'
+complete -c alignck -n "__fish_alignck_using_subcommand help; and not __fish_seen_subcommand_from check plan apply fix convert resume undo probe explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

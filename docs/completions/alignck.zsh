@@ -108,6 +108,33 @@ _arguments "${_arguments_options[@]}" : \
 ':disk -- The whole disk or image to write it to:_files' \
 && ret=0
 ;;
+(fix)
+_arguments "${_arguments_options[@]}" : \
+'*-p+[Move this partition; may be given again. Without it all that are misaligned]:N:_default' \
+'*--partition=[Move this partition; may be given again. Without it all that are misaligned]:N:_default' \
+'--to=[The sector at which the one partition that is named shall begin]:LBA:_default' \
+'--journal=[The journal of the move\: a new file or a folder for it, on another disk]:PATH:_files' \
+'--progress=[How the progress is shown on standard error]:HOW:((bar\:"A bar, where it is a terminal"
+json\:"One JSON object a line"
+none\:"Not at all"))' \
+'--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'*-t+[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'*--topology=[Pretend that the device reports this\: logical, physical, min-io, opt-io, offset (in bytes), rotational=yes|no, rpm]:KEY=VALUE,...:_default' \
+'--physical-sector=[Judge by physical sectors of this size, whatever is reported]:BYTES:_default' \
+'(--verify --skip-bad --journal)--table-only[Change the table only, and move no bytes\: for partitions that hold nothing]' \
+'--force[Also over what lies in front of the first partition, and to a place off the physical sectors]' \
+'--verify[Read back everything that has moved, and compare it]' \
+'--skip-bad[Write zeros for sectors that cannot be read, and list them]' \
+'-y[Do not ask]' \
+'--yes[Do not ask]' \
+'(-y --yes)-n[Show what would be written, and write nothing]' \
+'(-y --yes)--dry-run[Show what would be written, and write nothing]' \
+'--json[Print one JSON document, and nothing else, on standard output]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':disk -- The whole disk or image:_files' \
+&& ret=0
+;;
 (convert)
 _arguments "${_arguments_options[@]}" : \
 '--to=[The sector size that the table shall count in\: 512 or 4096]:BYTES:_default' \
@@ -128,7 +155,13 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (resume)
 _arguments "${_arguments_options[@]}" : \
+'--journal=[The journal of the move\: a new file or a folder for it, on another disk]:PATH:_files' \
+'--progress=[How the progress is shown on standard error]:HOW:((bar\:"A bar, where it is a terminal"
+json\:"One JSON object a line"
+none\:"Not at all"))' \
 '--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
+'--verify[Read back everything that has moved, and compare it]' \
+'--skip-bad[Write zeros for sectors that cannot be read, and list them]' \
 '-y[Do not ask]' \
 '--yes[Do not ask]' \
 '(-y --yes)-n[Show what would be written, and write nothing]' \
@@ -142,8 +175,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (undo)
 _arguments "${_arguments_options[@]}" : \
+'--journal=[The journal of the move\: a new file or a folder for it, on another disk]:PATH:_files' \
+'--progress=[How the progress is shown on standard error]:HOW:((bar\:"A bar, where it is a terminal"
+json\:"One JSON object a line"
+none\:"Not at all"))' \
 '--backup=[Save what is replaced in this new file, or in this folder; without it in the user'\''s state folder]:PATH:_files' \
 '--force[Put the old bytes back even where something else wrote since]' \
+'--verify[Read back everything that has moved, and compare it]' \
+'--skip-bad[Write zeros for sectors that cannot be read, and list them]' \
 '-y[Do not ask]' \
 '--yes[Do not ask]' \
 '(-y --yes)-n[Show what would be written, and write nothing]' \
@@ -197,6 +236,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(fix)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (convert)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -236,9 +279,10 @@ _alignck_commands() {
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'apply:Write a layout that was planned, after a backup and a question' \
+'fix:Move misaligned partitions to where they should be, with every byte; safe against power cuts' \
 'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
-'resume:Finish a write that was cut off' \
-'undo:Put back what a write replaced, byte for byte' \
+'resume:Finish a write or a move that was cut off' \
+'undo:Put back what a write or a move changed, byte for byte' \
 'probe:Find the physical sectors of a disk by timing, whatever it reports' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
@@ -265,15 +309,21 @@ _alignck__subcmd__explain_commands() {
     local commands; commands=()
     _describe -t commands 'alignck explain commands' commands "$@"
 }
+(( $+functions[_alignck__subcmd__fix_commands] )) ||
+_alignck__subcmd__fix_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck fix commands' commands "$@"
+}
 (( $+functions[_alignck__subcmd__help_commands] )) ||
 _alignck__subcmd__help_commands() {
     local commands; commands=(
 'check:Say which partitions are misaligned, and why' \
 'plan:Lay out a disk so that every partition is aligned; nothing is written' \
 'apply:Write a layout that was planned, after a backup and a question' \
+'fix:Move misaligned partitions to where they should be, with every byte; safe against power cuts' \
 'convert:Rewrite a table for sectors of another size; every partition keeps its bytes' \
-'resume:Finish a write that was cut off' \
-'undo:Put back what a write replaced, byte for byte' \
+'resume:Finish a write or a move that was cut off' \
+'undo:Put back what a write or a move changed, byte for byte' \
 'probe:Find the physical sectors of a disk by timing, whatever it reports' \
 'explain:Say what a finding means and what to do; without a code, list them all' \
 'help:Print this message or the help of the given subcommand(s)' \
@@ -299,6 +349,11 @@ _alignck__subcmd__help__subcmd__convert_commands() {
 _alignck__subcmd__help__subcmd__explain_commands() {
     local commands; commands=()
     _describe -t commands 'alignck help explain commands' commands "$@"
+}
+(( $+functions[_alignck__subcmd__help__subcmd__fix_commands] )) ||
+_alignck__subcmd__help__subcmd__fix_commands() {
+    local commands; commands=()
+    _describe -t commands 'alignck help fix commands' commands "$@"
 }
 (( $+functions[_alignck__subcmd__help__subcmd__help_commands] )) ||
 _alignck__subcmd__help__subcmd__help_commands() {

@@ -47,6 +47,7 @@ fn generate() -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     for (name, schema) in [
         ("alignck-check.json", schema_of::<alignck::json::CheckDocument>()),
         ("alignck-plan.json", schema_of::<alignck::json::PlanDocument>()),
+        ("alignck-fix.json", schema_of::<alignck::json::FixDocument>()),
         ("alignck-probe.json", schema_of::<alignck::json::ProbeDocument>()),
         ("alignck-write.json", schema_of::<alignck::json::WriteDocument>()),
     ] {
