@@ -126,7 +126,8 @@ impl Room<'_> {
         self.place_containers(&mut choice);
         for (index, leaf) in leaves.iter().enumerate() {
             let moves = starts.get(index).is_some_and(|start| *start != leaf.start);
-            let needs = |wanted: &Wanted| wanted.why != Why::MakesRoom && !moves;
+            let is_there = |wanted: &Wanted| wanted.to == Some(leaf.start);
+            let needs = |wanted: &Wanted| wanted.why != Why::MakesRoom && !moves && !is_there(wanted);
             if let Some(wanted) = leaf.wanted.filter(needs) {
                 choice.stuck.push(self.explain(&leaves, index, wanted));
             }

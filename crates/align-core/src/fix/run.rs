@@ -9,7 +9,7 @@ use nix::fcntl::posix_fallocate;
 use super::{FixError, Proposal, Work};
 use crate::check::{Options, Report};
 use crate::device::linux;
-use crate::device::{BlockDevice, FileDevice, Reader};
+use crate::device::{BlockDevice, BulkDevice, FileDevice, Reader};
 use crate::patch::{Backup, Spot, Stage};
 use crate::realign::{Care, Ended, Mover, RealignError, Watch, journal_len};
 use crate::table::Table;
@@ -80,8 +80,13 @@ pub(super) fn commit(
     let journal = JournalDevice::create(&moved.journal, journal_len(&job, window)).map_err(|error| {
         not_begun(RealignError::Journal { offset: 0, reason: format!("{}: {error}", moved.journal) })
     })?;
-    let (device, start) = journal.device(&target.device);
-    let begun = Mover::begin(&target.device, device, start, &job, window);
+    let disk = bulk(&path, &target).inspect_err(|_| {
+        let _ = journal.remove(&target.device, 0);
+        saved.discard();
+        give_back_nodes();
+    })?;
+    let (device, start) = journal.device(&disk);
+    let begun = Mover::begin(&disk, device, start, &job, window);
     let mut mover = match begun {
         Ok(mover) => mover.with_care(proposal.care),
         Err(error) => {
@@ -140,8 +145,9 @@ impl Ending<'_> {
         let journal = JournalDevice::open(self.spot).map_err(|error| {
             unfinished(RealignError::Journal { offset: 0, reason: format!("{}: {error}", self.spot) })
         })?;
-        let (device, start) = journal.device(&target.device);
-        let mover = Mover::recover(&target.device, device, start).map_err(unfinished)?;
+        let disk = bulk(path, &target)?;
+        let (device, start) = journal.device(&disk);
+        let mover = Mover::recover(&disk, device, start).map_err(unfinished)?;
         let mut mover = mover.with_care(self.care);
         let ended = if forward { mover.forward(watch) } else { mover.back(watch) }.map_err(unfinished)?;
         let skipped = mover.skipped().to_vec();
@@ -167,6 +173,13 @@ impl Ending<'_> {
             warnings,
         })
     }
+}
+
+/// The open disk once more, for much that is read and written.
+fn bulk(path: &Path, target: &Target) -> Result<BulkDevice, FixError> {
+    let opened = target.device.file().try_clone().and_then(FileDevice::of_writable);
+    let opened = opened.map_err(|source| WriteError::Open { path: path.to_owned(), source });
+    Ok(BulkDevice::new(opened?))
 }
 
 fn read_table(target: &Target, unit: SectorSize) -> Result<Table, FixError> {
@@ -204,7 +217,7 @@ fn close(journal: &JournalDevice, target: &Target, len: u64, warnings: &mut Vec<
 /// Where the journal is, open.
 enum JournalDevice {
     OnDisk(u64),
-    InFile { path: PathBuf, device: FileDevice },
+    InFile { path: PathBuf, device: BulkDevice },
 }
 
 impl JournalDevice {
@@ -220,7 +233,7 @@ impl JournalDevice {
             file.sync_all()?;
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all())?;
-            FileDevice::of_writable(file)
+            Ok(BulkDevice::new(FileDevice::of_writable(file)?))
         });
         match made {
             Ok(device) => Ok(Self::InFile { path, device }),
@@ -234,11 +247,14 @@ impl JournalDevice {
     fn open(spot: &Spot) -> io::Result<Self> {
         Ok(match spot {
             Spot::Disk(start) => Self::OnDisk(*start),
-            Spot::File(path) => Self::InFile { path: path.clone(), device: FileDevice::open_writable(path)? },
+            Spot::File(path) => {
+                let device = BulkDevice::new(FileDevice::open_writable(path)?);
+                Self::InFile { path: path.clone(), device }
+            }
         })
     }
 
-    fn device<'d>(&'d self, disk: &'d FileDevice) -> (&'d dyn BlockDevice, u64) {
+    fn device<'d>(&'d self, disk: &'d BulkDevice) -> (&'d dyn BlockDevice, u64) {
         match self {
             Self::OnDisk(start) => (disk, *start),
             Self::InFile { device, .. } => (device, 0),

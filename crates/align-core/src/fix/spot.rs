@@ -10,7 +10,7 @@ use super::FixError;
 use crate::device::BlockDevice;
 use crate::device::linux::{SysDisk, lies_on};
 use crate::patch::{Folder, Spot};
-use crate::realign::{Job, SPOTS_EVERY, SPOTS_REACH, journal_len};
+use crate::realign::{Job, SPOTS_EVERY, SPOTS_REACH, WINDOW, journal_len};
 use crate::write::is_in_memory;
 
 /// So much is read at once.
@@ -18,7 +18,7 @@ const CHUNK: u64 = 1 << 20;
 /// So many places are looked at whether they are all zero.
 const MOST_TRIED: usize = 8;
 /// The longest step through the journal, the preferred first: the longer, the fewer times the medium has to flush.
-const WINDOWS: [u64; 6] = [8 << 20, 4 << 20, 2 << 20, 1 << 20, 512 << 10, 128 << 10];
+const WINDOWS: [u64; 6] = [WINDOW, 8 << 20, 4 << 20, 2 << 20, 1 << 20, 256 << 10];
 
 /// Where it goes, with the window that fits.
 pub(super) struct Chosen {
@@ -47,7 +47,7 @@ pub(super) fn choose(
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         beside.check_folder(folder).map_err(FixError::Refused)?;
-        return Ok(Chosen { spot: Spot::File(absolute(&path)), window: WINDOWS[0] });
+        return Ok(Chosen { spot: Spot::File(absolute(&path)), window: WINDOW });
     }
     for window in WINDOWS {
         if let Some(start) = on_disk(device, journal_len(job, window), usable, taken)? {
@@ -70,7 +70,7 @@ pub(super) fn choose(
     beside
         .check_folder(folder.path())
         .map_err(|reason| FixError::Refused(format!("{no_room}, and {reason}; {remedy}")))?;
-    Ok(Chosen { spot: Spot::File(absolute(&folder.path().join(file_name(job)))), window: WINDOWS[0] })
+    Ok(Chosen { spot: Spot::File(absolute(&folder.path().join(file_name(job)))), window: WINDOW })
 }
 
 fn file_name(job: &Job) -> String {
