@@ -18,7 +18,7 @@ const CHUNK: u64 = 1 << 20;
 /// So many places are looked at whether they are all zero.
 const MOST_TRIED: usize = 8;
 /// The longest step through the journal, the preferred first: the longer, the fewer times the medium has to flush.
-const WINDOWS: [u64; 6] = [WINDOW, 8 << 20, 4 << 20, 2 << 20, 1 << 20, 256 << 10];
+const WINDOWS: [u64; 6] = [WINDOW, 8 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10];
 
 /// Where it goes, with the window that fits.
 pub(super) struct Chosen {
