@@ -1,5 +1,6 @@
 use crate::Error;
 use crate::check::{Code, Finding, PartitionReport, Subject, Verdict};
+use crate::device::Source;
 use crate::table::{Partition, Table};
 use crate::topology::{Basis, Grid};
 use crate::units::{ByteCount, Lba};
@@ -74,12 +75,20 @@ fn remedy(subject: &Subject<'_>, report: &PartitionReport, grid: Grid) -> String
             format!("sector {nearest}, or better {customary} (on the MiB grid)")
         }
         (Some(nearest), _) => format!("sector {nearest}"),
-        (None, _) => {
-            return "No right start lies inside it: back up, and lay it out anew together with its neighbours."
-                .to_owned();
-        }
+        (None, _) => "none that lies inside it".to_owned(),
     };
-    format!("The next right start is {choice}: back up, create the partition anew there, and restore.")
+    let named = match report.verdict {
+        Verdict::Misaligned => String::new(),
+        _ => format!(" --partition {}", report.partition.number),
+    };
+    let disk = match subject.disk.source() {
+        Source::Stream => "DISK".into(),
+        Source::Block | Source::Image => subject.disk.path().display().to_string(),
+    };
+    format!(
+        "The next right start is {choice}. `alignck fix{named} {disk}` finds out where the partition can go, and moves it \
+         with all its bytes."
+    )
 }
 
 /// The next place on the grid that is a whole sector, that the table gives to partitions, and that lies in the
