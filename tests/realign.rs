@@ -530,6 +530,9 @@ fn jobs_that_would_lose_bytes_are_refused() {
         let refused = begin(&Job { shifts, ..Job::default() });
         assert!(matches!(refused, Err(RealignError::Job(_))), "{refused:?}");
     }
+    let simple = Job { shifts: vec![shift(8192, 4096, 4096)], ..Job::default() };
+    let inside = Mover::begin(&disk, &disk, 12_000, &simple, WINDOW).map(|_| ());
+    assert!(matches!(inside, Err(RealignError::Job(_))), "{inside:?}");
     let mark = Change { offset: 512, before: vec![0; 512], after: vec![1; 512] };
     let marks = Patch { steps: vec![vec![mark.clone()]] };
     let among = begin(&Job { marks: marks.clone(), shifts: vec![shift(0, 8192, 4096)], ..Job::default() });

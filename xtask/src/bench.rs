@@ -12,14 +12,24 @@ use align_core::table::Table;
 use fixtures::gpt::HeaderFields;
 use fixtures::{GptEntry, GptSpec, Image, Logical, MbrEntry, guid};
 
-use crate::{at, root};
+use crate::benchmarks::{self, Part};
+use crate::{at, moves, root};
 
 /// How many images the long command line has, and how many of them the shell loop gets.
 const MANY: usize = 10_000;
 const LOOPED: usize = 1000;
 
-/// Measures everything and writes the figures down.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything, or only moves, and writes the figures down.
+pub(crate) fn run(only_moves: bool) -> Result<(), String> {
+    if !only_moves {
+        run_others()?;
+    }
+    let text = moves::measure()?;
+    print!("{text}");
+    benchmarks::write(Part::Moves, &text)
+}
+
+fn run_others() -> Result<(), String> {
     for (tool, package) in
         [("sfdisk", "fdisk"), ("parted", "parted"), ("hyperfine", "hyperfine"), ("/usr/bin/time", "time")]
     {
@@ -36,7 +46,7 @@ pub(crate) fn run() -> Result<(), String> {
     plans(&mut text)?;
     writes(&mut text, &alignck, scratch.path())?;
     print!("{text}");
-    crate::benchmarks::write_measured(&text)
+    benchmarks::write(Part::Measured, &text)
 }
 
 const HEAD: &str = "\

@@ -10,6 +10,7 @@ mod bench;
 mod benchmarks;
 mod docs;
 mod lab;
+mod moves;
 mod recordings;
 
 /// The project's own chores
@@ -35,7 +36,11 @@ enum Chore {
         check: bool,
     },
     /// Measure against other tools in the same run, and write docs/BENCHMARKS.md
-    Bench,
+    Bench {
+        /// Only moves of a partition
+        #[arg(long)]
+        moves: bool,
+    },
     /// Show on disks of every kind, in a virtual machine, that the kernel and other tools agree with us
     Lab {
         /// Only this scenario
@@ -50,7 +55,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Fixtures { keep_recorded } => recordings::run(keep_recorded),
         Chore::Docs { check } => docs::run(check),
-        Chore::Bench => bench::run(),
+        Chore::Bench { moves } => bench::run(moves),
         Chore::Lab { scenario, record } => lab::run(scenario.as_deref(), record),
     };
     match done {

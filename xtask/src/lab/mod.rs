@@ -63,7 +63,7 @@ pub(crate) fn run(only: Option<&str>, record: bool) -> Result<(), String> {
         return Err(format!("{failed} failed; what their consoles said is in {}", lab.folder.display()));
     }
     for table in finished.iter().filter_map(Outcome::measured).filter(|_| record) {
-        crate::benchmarks::write_lab(table)?;
+        crate::benchmarks::write(crate::benchmarks::Part::Lab, table)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::ahead::Ahead;
 use super::care::Care;
 use super::course::{Course, Place};
-use super::journal::Journal;
+use super::journal::{Journal, journal_len};
 use super::load::Load;
 use super::progress::{Pending, Progress, Stage};
 use super::reading::{again, read_around};
@@ -70,6 +70,11 @@ impl<'d> Mover<'d> {
     ) -> Result<Self, RealignError> {
         check(job, disk.size())?;
         job.marks.verify(disk)?;
+        let taken = start..start.saturating_add(journal_len(job, window));
+        let is_taken = |owned: &Range<u64>| owned.start < taken.end && taken.start < owned.end;
+        if std::ptr::addr_eq(disk, journal) && job.owned().iter().any(is_taken) {
+            return Err(RealignError::Job("its journal lies where it writes"));
+        }
         let record = Progress { sequence: 1, stage: Stage::Marking, place: START, pending: None };
         let journal = Journal::create(journal, start, job, window, &record)?;
         Ok(Self::at(disk, journal, job.clone(), record))
