@@ -1,13 +1,14 @@
-//! Bytes that move, cut off everywhere: whatever a crash leaves, going on gives exactly the expected disk, and going back
-//! exactly the original.
+//! Bytes that move, cut off everywhere: whatever a crash leaves, going on gives exactly the expected disk, and going
+//! back exactly the original.
 //!
-//! The disk of these tests loses any of the sectors that were not flushed, and tears blocks of 4096 bytes: their rest is
-//! older, or all of such a block is noise, what nobody wrote to in it included.
+//! The disk of these tests loses any of the sectors that were not flushed, and tears blocks of 4096 bytes: their rest
+//! is older, or all of such a block is noise, what nobody wrote to in it included.
 
 mod common;
 
 use std::io;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use align_core::device::{BlockDevice, FaultDevice, MemoryDevice, ReadError};
@@ -245,6 +246,118 @@ fn a_crash_on_the_way_on_or_back_can_go_on_and_go_back_too() {
             }
             base = base.after(std::slice::from_ref(epoch));
         }
+    }
+}
+
+/// One of two disks that lose what was not flushed independently of each other.
+#[derive(Debug)]
+struct Twin<'p> {
+    own: &'p Platter,
+    both: [&'p Platter; 2],
+    /// Where both were right before each flush of one.
+    moments: &'p Mutex<Vec<[(usize, usize); 2]>>,
+}
+
+impl BlockDevice for Twin<'_> {
+    fn size(&self) -> Option<u64> {
+        self.own.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.own.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.own.write_at(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.moments.lock().expect("nothing panics").push(self.both.map(Platter::position));
+        self.own.flush()
+    }
+}
+
+/// Runs something on a disk and a disk for its journal, and tries some of the crashes that both can leave right
+/// before each flush of one: any of the sectors of either, and noise in a block of one.
+fn crash_twins(
+    old: [&Bytes; 2],
+    crashes: usize,
+    run: impl FnOnce(&dyn BlockDevice, &dyn BlockDevice),
+    mut each: impl FnMut([&Bytes; 2], Harm),
+) {
+    let (platters, moments) = (old.map(Platter::new), Mutex::new(Vec::new()));
+    let both = platters.each_ref();
+    let [disk, journal] = both.map(|own| Twin { own, both, moments: &moments });
+    run(&disk, &journal);
+    let epochs = both.map(Platter::epochs);
+    let mut dice = 7;
+    let mut bases = old.map(Clone::clone);
+    let mut flushed = [0, 0];
+    for moment in moments.lock().expect("nothing panics").iter() {
+        let mut left: [Vec<Bytes>; 2] = [Vec::new(), Vec::new()];
+        let mut smeared = [Vec::new(), Vec::new()];
+        for at in 0..2 {
+            let (epoch, writes) = moment[at];
+            bases[at] = bases[at].after(&epochs[at][flushed[at]..epoch]);
+            flushed[at] = epoch;
+            let open = &epochs[at][epoch][..writes];
+            left[at] = platter::cut_off_somewhere(&bases[at], open, crashes + 1, &mut dice);
+            smeared[at] = platter::smeared(&bases[at], open);
+        }
+        for disk in &left[0] {
+            left[1].iter().for_each(|journal| each([disk, journal], Harm::None));
+        }
+        for (journal, at) in left[1].iter().zip(0..) {
+            let stride = smeared[0].len().div_ceil(crashes).max(1);
+            smeared[0].iter().skip(at).step_by(stride).for_each(|disk| each([disk, journal], Harm::Blocks));
+        }
+        for (disk, at) in left[0].iter().zip(0..) {
+            let stride = smeared[1].len().div_ceil(crashes).max(1);
+            smeared[1].iter().skip(at).step_by(stride).for_each(|journal| each([disk, journal], Harm::None));
+        }
+    }
+}
+
+/// Goes on or back from what a crash left of both.
+fn go(disk: &dyn BlockDevice, journal: &dyn BlockDevice, goes_on: bool) -> Ended {
+    let ended = match Mover::recover(disk, journal, 0) {
+        Ok(mut mover) if goes_on => mover.forward(&mut Quiet),
+        Ok(mut mover) => mover.back(&mut Quiet),
+        Err(RealignError::NoJournal { .. }) => Ok(Ended::Back),
+        Err(error) => Err(error),
+    };
+    ended.expect("the disks work")
+}
+
+#[test]
+fn a_journal_on_another_disk_may_lose_what_the_disk_keeps_and_the_other_way_round() {
+    for kind in KINDS {
+        let scene = Scene::new(kind);
+        let journal = Bytes::new(journal_len(&scene.job, WINDOW));
+        let settle = |left: [&Bytes; 2], harm: Harm| {
+            for goes_on in [true, false] {
+                let [disk, journal] = left.map(Platter::new);
+                let ended = go(&disk, &journal, goes_on);
+                scene.expect(&disk, ended, harm);
+            }
+        };
+        let mut tried = 0;
+        let move_all = |disk: &dyn BlockDevice, journal: &dyn BlockDevice| {
+            let begun = Mover::begin(disk, journal, 0, &scene.job, WINDOW);
+            begun.expect("nothing fails").forward(&mut Quiet).expect("nothing fails");
+        };
+        crash_twins([&scene.old, &journal], crashes(1), move_all, |left, harm| {
+            settle(left, harm);
+            tried += 1;
+            // Some of them once more on the way on or back.
+            if tried % 97 == 0 && harm == Harm::None {
+                let go_again = |disk: &dyn BlockDevice, journal: &dyn BlockDevice| {
+                    go(disk, journal, tried % 2 == 0);
+                };
+                crash_twins(left, 1, go_again, settle);
+            }
+        });
+        assert!(tried > 50, "{kind:?}: {tried} crashes");
     }
 }
 

@@ -155,6 +155,12 @@ impl Platter {
         self.inner().epochs.clone()
     }
 
+    /// How many flushes there were, and how many writes behind the last.
+    pub fn position(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.epochs.len() - 1, inner.epochs.last().expect("there is always one").len())
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().expect("nothing panics while it is held")
     }
