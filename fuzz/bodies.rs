@@ -8,6 +8,7 @@ use align_core::compose;
 use align_core::device::{BlockDevice, Disk, FaultDevice, MemoryDevice, Reader};
 use align_core::patch::Backup;
 use align_core::plan::{Align, Layout, Medium, Request, TableKind};
+use align_core::realign::{self, Mover, Quiet};
 use align_core::table::{Label, Table};
 use align_core::topology::{Reported, Topology};
 use align_core::units::{SectorSize, Size};
@@ -120,6 +121,84 @@ pub fn plan(data: &[u8]) {
         3 => beside(&mut input, mbr_disk).unwrap_or_default(),
         _ => beside(&mut input, gpt_disk).unwrap_or_default(),
     }
+}
+
+/// A journal of a move. The first byte says what follows: the bytes of a device; or the description of a job, its bytes
+/// and a record, below heads whose checksums are right.
+pub fn journal(data: &[u8]) {
+    let Some((what, data)) = data.split_first() else { return };
+    let bytes = if what % 2 == 0 { Some(data.to_vec()) } else { journal_of(data) };
+    let Some(bytes) = bytes else { return };
+    let device = FaultDevice::new(MemoryDevice::from_bytes(&bytes));
+    let found = realign::peek(&device, 0);
+    assert!(device.largest_read() <= MOST_OF_A_JOURNAL, "a read of {} bytes", device.largest_read());
+    assert_eq!(device.writes(), 0, "a look writes nothing");
+    let Ok((job, _)) = found else { return };
+    let disk = MemoryDevice::new(JOURNALLED_DISK);
+    if what & 4 != 0 {
+        // As if they had been written. Where the disk ends, so do they.
+        job.marks.changes().for_each(|mark| drop(disk.write_at(mark.offset, &mark.after)));
+    }
+    let Ok(mut mover) = Mover::recover(&disk, device.inner(), 0) else { return };
+    assert_eq!(mover.job(), &job);
+    let (done, of) = mover.done();
+    // What is small is done, too. Hostile jobs may fail in any way but a panic.
+    if of <= JOURNALLED_DISK && done <= of {
+        let _ = if what & 2 == 0 { mover.forward(&mut Quiet) } else { mover.back(&mut Quiet) };
+    }
+}
+
+/// As much of a journal as is read at once: its bytes, or those of a step.
+const MOST_OF_A_JOURNAL: u64 = 192 << 20;
+const JOURNALLED_DISK: u64 = 1 << 20;
+/// The parts of a journal have this distance, so that no power cut tears two of them.
+const APART: usize = 64 << 10;
+
+/// A byte for the window, a record of 7 numbers, 2 bytes for the length of the description, that, and the bytes.
+fn journal_of(data: &[u8]) -> Option<Vec<u8>> {
+    let mut input = Input(data);
+    let window = input.number(1)? << 9;
+    let mut numbers = Vec::new();
+    for _ in 0..7 {
+        // Short ones make sense more often. The last ends with a checksum.
+        let number = input.number(4)?;
+        numbers.push(number);
+    }
+    let description_len = usize::try_from(input.number(2)?).ok()?;
+    let (description, bytes) = input.0.split_at_checked(description_len)?;
+    let step_len = (usize::try_from(window).ok()? + 8192).next_multiple_of(APART);
+    let (first_step, job) = (3 * APART, 3 * APART + 2 * step_len);
+    let bytes_start = job + description.len().next_multiple_of(4096);
+    let mut journal = vec![0; bytes_start + bytes.len()];
+    let id = [7; 16];
+
+    let mut head = b"alignck journal\n".to_vec();
+    let crcs = u64::from(crc32fast::hash(description)) << 32 | u64::from(crc32fast::hash(bytes));
+    head.extend([7; 16]);
+    for number in [1, window, description.len() as u64, bytes.len() as u64, crcs] {
+        head.extend(number.to_le_bytes());
+    }
+    head.extend(crc32fast::hash(&head).to_le_bytes());
+    journal[..head.len()].copy_from_slice(&head);
+    journal[job..job + description.len()].copy_from_slice(description);
+    journal[bytes_start..].copy_from_slice(bytes);
+
+    // Stage and way stand in the upper halves.
+    let [sequence, stage, shift, moved, len, start, blocks_len] = numbers[..] else { return None };
+    let way = stage >> 8 & 7;
+    let step = first_step + if sequence % 2 == 0 { 0 } else { step_len };
+    let content = journal.get(step..step + usize::try_from(blocks_len).ok()?.min(step_len))?;
+    let crc = u64::from(crc32fast::hash(content));
+    let mut record = b"ALCKSTEP".to_vec();
+    record.extend(id);
+    for number in [sequence, (stage & 7) << 32 | shift, moved, len, start, blocks_len, way << 32 | crc] {
+        record.extend(number.to_le_bytes());
+    }
+    record.resize(88, 0);
+    record.extend(crc32fast::hash(&record).to_le_bytes());
+    let place = APART * if sequence % 2 == 0 { 1 } else { 2 };
+    journal[place..place + record.len()].copy_from_slice(&record);
+    Some(journal)
 }
 
 /// Numbers from the front of an input.

@@ -43,3 +43,8 @@ fn size() {
 fn plan() {
     replay("plan", 30, bodies::plan);
 }
+
+#[test]
+fn journal() {
+    replay("journal", 6, bodies::journal);
+}
