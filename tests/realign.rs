@@ -424,6 +424,7 @@ fn a_look_at_a_journal_tells_the_job_and_its_stand_and_writes_nothing() {
     assert_eq!((look(&again), again.done()), (Stand::Restored, (0, of)));
 
     let mut mover = Mover::begin(&disk, &journal, 0, &job, WINDOW).expect("nothing fails");
+    assert_eq!(look(&mover), Stand::Begun, "over an old journal");
     mover.forward(&mut Quiet).expect("nothing fails");
     assert_eq!((look(&mover), mover.done()), (Stand::Finished, (of, of)));
     assert!(matches!(peek(&journal, 4096), Err(RealignError::NoJournal { offset: 4096, .. })));

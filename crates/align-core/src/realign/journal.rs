@@ -71,6 +71,8 @@ impl<'d> Journal<'d> {
         journal.write(at, &padded(text.clone()))?;
         journal.write_strings(at.saturating_add((text.len() as u64).next_multiple_of(BLOCK)), &strings)?;
         journal.write_record(first)?;
+        // One of an earlier move may be there, and later.
+        journal.write(record_offset(first.sequence.wrapping_add(1) % 2), &[0; RECORD_LEN])?;
         journal.flush()?;
         // A journal without a head is none.
         journal.write(0, &journal.head(&text, &strings))?;
