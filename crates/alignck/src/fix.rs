@@ -118,6 +118,13 @@ enum Task {
     },
 }
 
+impl Task {
+    /// Whether partitions that should move cannot.
+    fn has_stuck(&self) -> bool {
+        matches!(self, Self::Move(proposal) if !proposal.stuck.is_empty())
+    }
+}
+
 /// Why nothing came of it.
 enum Failure {
     Message(String),
@@ -152,6 +159,7 @@ impl How<'_> {
             Ok(task) => task,
             Err(failure) => return Ok(self.complain(&failure)),
         };
+        let has_stuck = task.has_stuck();
         let question = match &task {
             Task::Move(proposal) => {
                 page.moves(&mut out, proposal)?;
@@ -182,7 +190,7 @@ impl How<'_> {
         match self.work(task) {
             Ok(fixed) => {
                 let printed = page.moved(&mut out, self.command, &fixed).and_then(|()| out.flush());
-                Ok(crate::write::told(exit_of(&fixed), &printed))
+                Ok(crate::write::told(exit_of(&fixed, has_stuck), &printed))
             }
             Err(failure) => Ok(self.complain(&failure)),
         }
@@ -211,8 +219,9 @@ impl How<'_> {
                     (_, Consent::DryRun) => (document, Exit::Good),
                     _ => {
                         has_written = true;
+                        let has_stuck = task.has_stuck();
                         match self.work(task) {
-                            Ok(fixed) => (document.with_outcome(&fixed), exit_of(&fixed)),
+                            Ok(fixed) => (document.with_outcome(&fixed), exit_of(&fixed, has_stuck)),
                             Err(failure) => (
                                 document.with_error(&failure.to_string(), failure.is_unfinished()),
                                 failure.exit(),
@@ -292,9 +301,11 @@ fn open(path: &Path) -> Result<Disk, Failure> {
     Disk::open(path).map_err(|error| Failure::Message(error.to_string()))
 }
 
-fn exit_of(fixed: &Fixed) -> Exit {
+/// `has_stuck`: some partitions stay misaligned.
+fn exit_of(fixed: &Fixed, has_stuck: bool) -> Exit {
     match fixed.kernel {
         KernelState::Stale(_) => Exit::Stale,
+        KernelState::NotConcerned | KernelState::Current if has_stuck => Exit::Misaligned,
         KernelState::NotConcerned | KernelState::Current => Exit::Good,
     }
 }

@@ -144,6 +144,9 @@ fn look<'d>(disk: &'d Disk, wishes: &Wishes) -> Result<Looked<'d>, FixError> {
     let looked = write::look(disk, &wishes.options)?;
     let report = &looked.report;
     write::check_editable(path, report)?;
+    if write::sys_of(path).is_some_and(|sys| sys.is_zoned()) {
+        return Err(refused(path, "it is a zoned disk, which takes writes only at certain places"));
+    }
     if report.unit() != report.topology.logical && disk.reported().logical.is_some() {
         return Err(refused(
             path,

@@ -4,13 +4,14 @@ use thiserror::Error as ThisError;
 
 use crate::device::ReadError;
 use crate::patch::PatchError;
+use crate::units::ByteCount;
 
 /// Why a move did not come to its end. Whatever was begun can be finished or taken back.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum RealignError {
     /// It was stopped; all that has moved is on the medium.
-    #[error("stopped after {done} of {of} bytes")]
+    #[error("stopped when {} of {} had moved", ByteCount::new(*done), ByteCount::new(*of))]
     Stopped {
         /// So many bytes have moved.
         done: u64,

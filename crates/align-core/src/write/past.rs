@@ -84,6 +84,16 @@ pub(super) fn resume(disk: &Disk, backup: Backup, options: &Options) -> Result<P
 fn look<'d>(disk: &'d Disk, backup: &Backup) -> Result<&'d dyn BlockDevice, WriteError> {
     let path = disk.path();
     target::check_writable(disk)?;
+    if backup.moved.is_some() {
+        return Err(WriteError::refused(
+            path,
+            format!(
+                "{} is the record of a move, which a change of the table alone neither finishes nor takes back; no move of \
+                 it is under way",
+                backup.path.display()
+            ),
+        ));
+    }
     let identity = disk.identity().ok_or_else(|| WriteError::refused(path, "its size is not known"))?;
     if let Some(mismatch) = backup.disk.mismatch(&identity) {
         return Err(WriteError::refused(path, format!("the backup {} {mismatch}", backup.path.display())));

@@ -228,6 +228,9 @@ fn reason(report: &Report) -> String {
         numbers.map(|partition| partition.partition.number).collect::<Vec<_>>()
     };
     match report.status {
+        Status::Unknown if report.findings.iter().any(|finding| finding.code == Code::UnfinishedMove) => {
+            "a move of its partitions is unfinished".to_owned()
+        }
         Status::Unknown if report.is_unfinished() => "a write to it was cut off in the middle".to_owned(),
         Status::Misaligned => {
             let numbers = with(Verdict::Misaligned);
