@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use align_core::device::{BlockDevice, FaultDevice, MemoryDevice, ReadError};
+use align_core::device::{BlockDevice, BulkDevice, FaultDevice, FileDevice, MemoryDevice, ReadError};
 use align_core::patch::{Change, Patch};
 use align_core::realign::{
     Care, Ended, Job, Mover, Quiet, RealignError, Shift, Stand, Watch, journal_len, peek,
@@ -624,6 +624,40 @@ fn what_somebody_else_wrote_to_a_mark_is_never_overwritten() {
         }
     }
     assert!(refused > 2 * taken && taken > 0, "{refused} refused, {taken} taken");
+}
+
+/// Steps that are long enough to go past the system's cache.
+#[test]
+fn a_file_moves_past_the_cache_there_and_back() {
+    let path = tempfile::NamedTempFile::new().expect("the folder can be written").into_temp_path();
+    let (journal, size) = (44 << 20, 80 << 20);
+    for (to, moved) in [(64, 20 << 20), (2048, 20 << 20), (20_480, 23 << 20)] {
+        let mut old = noise(journal);
+        old.resize(len(size), 0);
+        std::fs::write(&path, &old).expect("the folder has room");
+        let disk = BulkDevice::new(FileDevice::open_writable(&path).expect("it is there"));
+        let shift = Shift { from: 63 * SECTOR, to: to * SECTOR, len: moved };
+        let job = Job { shifts: vec![shift], ..Job::default() };
+        let mut mover = Mover::begin(&disk, &disk, journal, &job, 4 << 20).expect("nothing fails");
+        mover.forward(&mut StopAt(moved / 2, 0)).expect_err("it is stopped");
+        let recovered = Mover::recover(&disk, &disk, journal).expect("it is found again");
+        let mut mover = recovered.with_care(Care { verify: true, skip_bad: false });
+        assert_eq!(mover.back(&mut Quiet).expect("nothing fails"), Ended::Back);
+        let found = std::fs::read(&path).expect("it is there");
+        let source = range(shift.from, moved);
+        assert!(found[source.clone()] == old[source.clone()], "63 to {to} and back");
+
+        let begun = Mover::begin(&disk, &disk, journal, &job, 4 << 20).expect("nothing fails");
+        let mut mover = begun.with_care(Care { verify: true, skip_bad: false });
+        assert_eq!(mover.forward(&mut Quiet).expect("nothing fails"), Ended::Forward);
+        let found = std::fs::read(&path).expect("it is there");
+        assert!(found[range(shift.to, moved)] == old[source], "63 to {to}");
+        let end = len(shift.to + moved);
+        assert!(
+            found[..len(shift.from)] == old[..len(shift.from)]
+                && found[end..len(journal)] == old[end..len(journal)]
+        );
+    }
 }
 
 #[test]
