@@ -737,4 +737,10 @@ fn the_command_says_what_it_did() {
     assert!(fs::read(&path).unwrap() == before);
     let output = run(folder.path(), &["resume", "--yes", disk]);
     assert_eq!(output.status.code(), Some(2));
+    // By the record of a move no table is changed alone.
+    for record in common::files_in(&folder.path().join("state/alignck")) {
+        let output = run(folder.path(), &["resume", "--yes", disk, record.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(fs::read(&path).unwrap() == before);
+    }
 }
