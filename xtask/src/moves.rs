@@ -19,12 +19,14 @@ const SECTORS: u32 = 2 << 20;
 /// The journal is behind everything.
 const JOURNAL: u64 = 1100 << 20;
 const DISK: u64 = 1200 << 20;
-const RUNS: usize = 5;
+const RUNS: usize = 3;
 
 /// Measures moves of a partition, and gives the table. Needs root, for a loop device.
 pub(crate) fn measure() -> Result<String, String> {
     let shift = build()?;
-    let scratch = tempfile::tempdir_in(fixtures::scratch_dir()).map_err(|error| error.to_string())?;
+    // The scratch folder of the other figures may be in memory.
+    let target = root().join("target");
+    let scratch = tempfile::tempdir_in(&target).map_err(at(&target))?;
     let path = scratch.path().join("disk.img");
     let disk = Disk::attach(&path)?;
     let mut text = String::from(HEAD);
@@ -54,7 +56,7 @@ pub(crate) fn measure() -> Result<String, String> {
 const HEAD: &str = "\
 Written by `cargo xtask bench --moves`. A partition of 1 GiB moves on a loop device, its file on the disk of the
 machine; nothing of it is in memory before. `dd bs=8M conv=fsync` copies as many bytes to the same place, which is
-no move, and keeps no journal. The best of 5 runs each, in turns: the machine has other work, too.
+no move, and keeps no journal. The best of 3 runs each, in turns: the machine has other work, too.
 
 | sectors | `dd` | `sfdisk --move-data` | alignck | its speed, `dd` being 1 | times as fast as `sfdisk` | its peak memory |
 |---|---|---|---|---|---|---|
