@@ -12,7 +12,7 @@ use align_core::table::Table;
 use fixtures::gpt::HeaderFields;
 use fixtures::{GptEntry, GptSpec, Image, Logical, MbrEntry, guid};
 
-use crate::benchmarks::{self, Part};
+use crate::benchmarks;
 use crate::{at, moves, root};
 
 /// How many images the long command line has, and how many of them the shell loop gets.
@@ -26,7 +26,7 @@ pub(crate) fn run(only_moves: bool) -> Result<(), String> {
     }
     let text = moves::measure()?;
     print!("{text}");
-    benchmarks::write(Part::Moves, &text)
+    benchmarks::write(benchmarks::MOVES, &text)
 }
 
 fn run_others() -> Result<(), String> {
@@ -46,7 +46,7 @@ fn run_others() -> Result<(), String> {
     plans(&mut text)?;
     writes(&mut text, &alignck, scratch.path())?;
     print!("{text}");
-    benchmarks::write(Part::Measured, &text)
+    benchmarks::write(benchmarks::MEASURED, &text)
 }
 
 const HEAD: &str = "\

@@ -4,39 +4,38 @@ use std::fs;
 
 use crate::{at, root};
 
-/// Where the parts behind the first begin; each lasts to the next.
-const HEADINGS: [&str; 2] =
-    ["## Moving a partition of 1 GiB\n", "## What a drive with 4096-byte sectors pays for a start of 63\n"];
+/// What has no other part: it begins the page.
+pub(crate) const MEASURED: &str = "";
+/// What moves of a partition cost.
+pub(crate) const MOVES: &str = "## Moving a partition of 1 GiB\n";
+/// What `read-modify-write` measures.
+pub(crate) const START_OF_63: &str = "## What a drive with 4096-byte sectors pays for a start of 63\n";
+/// What `move-story` measures.
+pub(crate) const MOVED: &str = "## What a move of the partition changes there\n";
 
-/// A part of the page.
-#[derive(Clone, Copy)]
-pub(crate) enum Part {
-    /// What has no other.
-    Measured,
-    /// Moves of a partition.
-    Moves,
-    /// What the lab measures.
-    Lab,
-}
+/// The parts behind the first, in their order; each lasts to the next.
+const HEADINGS: [&str; 3] = [MOVES, START_OF_63, MOVED];
 
-/// Writes a part; the others stay.
-pub(crate) fn write(part: Part, text: &str) -> Result<(), String> {
+/// Writes the part with that heading; the others stay.
+pub(crate) fn write(heading: &str, text: &str) -> Result<(), String> {
     let path = root().join("docs/BENCHMARKS.md");
     let old = fs::read_to_string(&path).unwrap_or_default();
-    fs::write(&path, with(&old, part, text)).map_err(at(&path))
+    fs::write(&path, with(&old, heading, text)).map_err(at(&path))
 }
 
-fn with(old: &str, part: Part, text: &str) -> String {
-    let [moves, lab] = HEADINGS.map(|heading| old.find(heading));
-    let lab_start = lab.unwrap_or(old.len());
-    let moves_start = moves.unwrap_or(lab_start);
-    let mut parts = [&old[..moves_start], &old[moves_start..lab_start], &old[lab_start..]].map(str::to_owned);
-    match part {
-        Part::Measured => text.clone_into(&mut parts[0]),
-        Part::Moves => parts[1] = format!("{}\n{text}", HEADINGS[0]),
-        Part::Lab => parts[2] = format!("{}\n{text}", HEADINGS[1]),
+fn with(old: &str, written: &str, text: &str) -> String {
+    let starts: Vec<usize> = HEADINGS.iter().filter_map(|heading| old.find(heading)).collect();
+    let end_of =
+        |start: usize| starts.iter().copied().filter(|next| *next > start).min().unwrap_or(old.len());
+    let first_end = starts.iter().copied().min().unwrap_or(old.len());
+    let first = if written == MEASURED { text } else { &old[..first_end] };
+    let mut parts = vec![first.trim().to_owned()];
+    for heading in HEADINGS {
+        let kept = old.find(heading).map(|start| old[start..end_of(start)].trim().to_owned());
+        let part = if written == heading { Some(format!("{heading}\n{}", text.trim())) } else { kept };
+        parts.extend(part);
     }
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    parts.retain(|part| !part.is_empty());
     format!("{}\n", parts.join("\n\n"))
 }
 
@@ -46,12 +45,15 @@ mod tests {
 
     #[test]
     fn each_part_stays_when_another_is_written() {
-        let lab = with("# Benchmarks\n\nold\n", Part::Lab, "lab\n");
-        assert_eq!(lab, format!("# Benchmarks\n\nold\n\n{}\nlab\n", HEADINGS[1]));
-        let all = with(&lab, Part::Moves, "moves\n");
-        assert_eq!(all, format!("# Benchmarks\n\nold\n\n{}\nmoves\n\n{}\nlab\n", HEADINGS[0], HEADINGS[1]));
-        assert_eq!(with(&all, Part::Measured, "# Benchmarks\n\nnew\n"), all.replace("old", "new"));
-        assert_eq!(with(&all, Part::Moves, "faster\n"), all.replace("moves\n", "faster\n"));
-        assert_eq!(with(&all, Part::Lab, "other\n"), all.replace("lab\n", "other\n"));
+        let one = with("# Benchmarks\n\nold\n", START_OF_63, "lab\n");
+        assert_eq!(one, format!("# Benchmarks\n\nold\n\n{START_OF_63}\nlab\n"));
+        let all = with(&with(&one, MOVES, "moves\n"), MOVED, "moved\n");
+        let expected =
+            format!("# Benchmarks\n\nold\n\n{MOVES}\nmoves\n\n{START_OF_63}\nlab\n\n{MOVED}\nmoved\n");
+        assert_eq!(all, expected);
+        assert_eq!(with(&all, MEASURED, "# Benchmarks\n\nnew\n"), all.replace("old", "new"));
+        assert_eq!(with(&all, MOVES, "faster\n"), all.replace("moves\n", "faster\n"));
+        assert_eq!(with(&all, START_OF_63, "other\n"), all.replace("lab\n", "other\n"));
+        assert_eq!(with(&all, MOVED, "other\n"), all.replace("moved\n", "other\n"));
     }
 }

@@ -14,6 +14,7 @@ mod judge;
 mod kernel;
 mod machine;
 mod outcome;
+mod random;
 mod scenarios;
 mod tools;
 
@@ -50,7 +51,7 @@ pub(crate) fn run(only: Option<&str>, record: bool) -> Result<(), String> {
     let finished = run_all(&lab, &wanted);
     let failed = finished.iter().filter(|outcome| !outcome.is_good()).count();
     let checks: usize = finished.iter().map(Outcome::checks).sum();
-    for table in finished.iter().filter_map(Outcome::measured) {
+    for (_, table) in finished.iter().filter_map(Outcome::measured) {
         println!("\n{table}");
     }
     println!(
@@ -62,8 +63,8 @@ pub(crate) fn run(only: Option<&str>, record: bool) -> Result<(), String> {
     if failed > 0 {
         return Err(format!("{failed} failed; what their consoles said is in {}", lab.folder.display()));
     }
-    for table in finished.iter().filter_map(Outcome::measured).filter(|_| record) {
-        crate::benchmarks::write(crate::benchmarks::Part::Lab, table)?;
+    for (heading, table) in finished.iter().filter_map(Outcome::measured).filter(|_| record) {
+        crate::benchmarks::write(heading, table)?;
     }
     Ok(())
 }

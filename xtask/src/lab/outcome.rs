@@ -5,7 +5,7 @@ use super::console::{Line, Transcript};
 pub(super) struct Outcome {
     good: usize,
     failures: Vec<String>,
-    measured: Option<String>,
+    measured: Option<(&'static str, String)>,
 }
 
 impl Outcome {
@@ -18,15 +18,20 @@ impl Outcome {
 
     /// The checks of one more script.
     pub(super) fn add(&mut self, transcript: &Transcript) {
+        self.add_cut_off(transcript);
+        if !transcript.is_whole() {
+            self.failures.push("the script did not come to its end".into());
+        }
+    }
+
+    /// The checks of one more script, whose machine lost its power.
+    pub(super) fn add_cut_off(&mut self, transcript: &Transcript) {
         for line in &transcript.lines {
             match line {
                 Line::Ok(_) => self.good += 1,
                 Line::Fail(name, why) => self.failures.push(format!("{name}: {why}")),
                 Line::Value(..) | Line::End => {}
             }
-        }
-        if !transcript.is_whole() {
-            self.failures.push("the script did not come to its end".into());
         }
     }
 
@@ -49,9 +54,9 @@ impl Outcome {
         self.check(found == expected, || format!("{name}: it is {found:?}, expected {expected:?}"));
     }
 
-    /// Keeps a table of figures.
-    pub(super) fn measure(&mut self, table: String) {
-        self.measured = Some(table);
+    /// Keeps a table of figures, for the part of the benchmarks with that heading.
+    pub(super) fn measure(&mut self, heading: &'static str, table: String) {
+        self.measured = Some((heading, table));
     }
 
     pub(super) fn is_good(&self) -> bool {
@@ -66,7 +71,7 @@ impl Outcome {
         &self.failures
     }
 
-    pub(super) fn measured(&self) -> Option<&str> {
-        self.measured.as_deref()
+    pub(super) fn measured(&self) -> Option<(&'static str, &str)> {
+        self.measured.as_ref().map(|(heading, table)| (*heading, table.as_str()))
     }
 }

@@ -25,17 +25,20 @@ const HOST: [Tool; 7] = [
 ];
 
 /// What is copied into the virtual machine, with the libraries that it needs.
-pub(super) const GUEST: [Tool; 17] = [
+pub(super) const GUEST: [Tool; 20] = [
     tool("sfdisk", "fdisk"),
     tool("parted", "parted"),
     tool("lsblk", "util-linux"),
+    tool("blkid", "util-linux"),
     tool("blockdev", "util-linux"),
     tool("mkswap", "util-linux"),
     tool("setpriv", "util-linux"),
     tool("losetup", "mount"),
     tool("swapon", "mount"),
     tool("mke2fs", "e2fsprogs"),
+    tool("e2fsck", "e2fsprogs"),
     tool("mkfs.vfat", "dosfstools"),
+    tool("fsck.vfat", "dosfstools"),
     tool("mkfs.xfs", "xfsprogs"),
     tool("dmsetup", "dmsetup"),
     tool("lvm", "lvm2"),

@@ -11,6 +11,8 @@ mod identify;
 mod in_use;
 mod killed;
 mod mounted;
+mod move_members;
+mod move_story;
 mod power_cut;
 mod probe;
 mod read_modify_write;
@@ -39,7 +41,7 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 11] = [
+pub(super) const SCENARIOS: [Scenario; 13] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
     scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
@@ -53,6 +55,11 @@ pub(super) const SCENARIOS: [Scenario; 11] = [
     scenario("killed", "apply killed in the middle of a slow write is settled", killed::run),
     scenario("mounted", "partitions come and go beside a mounted one", mounted::run),
     scenario("in-use", "a disk in use is refused, and who uses it is named; --all", in_use::run),
+    scenario(
+        "move-members",
+        "moves beside what is in use, and of members of volumes and arrays",
+        move_members::run,
+    ),
     scenario("stale", "a kernel that keeps the old table gives exit code 4", stale::run),
     Scenario {
         measures: true,
@@ -60,6 +67,14 @@ pub(super) const SCENARIOS: [Scenario; 11] = [
             "read-modify-write",
             "what a drive with 4096-byte sectors pays for a start of 63",
             read_modify_write::run,
+        )
+    },
+    Scenario {
+        measures: true,
+        ..scenario(
+            "move-story",
+            "what such a drive pays before a move to where it should be, and behind",
+            move_story::run,
         )
     },
 ];

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::lab::drive::{Drive, Request};
@@ -11,11 +12,11 @@ use crate::lab::{Lab, Outcome};
 
 /// Of each pass over all file systems.
 const LIMIT: Duration = Duration::from_secs(400);
-const SECTOR: u64 = 4096;
+pub(super) const SECTOR: u64 = 4096;
 /// Where the script reads its marks.
-const MARKS: std::ops::Range<u64> = 260_000 * SECTOR..261_000 * SECTOR;
+const MARKS: Range<u64> = 260_000 * SECTOR..261_000 * SECTOR;
 /// What the script writes: three files of 64 MiB, and small ones.
-const MEGABYTES: f64 = 192.0;
+pub(super) const MEGABYTES: f64 = 192.0;
 
 /// The file systems in the order of the script, with what was measured on a real drive (a WD EARS with 4096-byte
 /// sectors, in MB/s) at 63 and at 64.
@@ -53,7 +54,7 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
         });
         verdicts.push(verdict);
     }
-    let counts = rounds(&drive.requests()?);
+    let counts = rounds(&drive.requests()?, &MARKS);
     let passes = usize::try_from(lab.passes).unwrap_or(1);
     outcome.same("rounds in the drive's log", &counts.len(), &(2 * FILE_SYSTEMS.len() * passes));
     if counts.len() != 2 * FILE_SYSTEMS.len() * passes {
@@ -98,19 +99,19 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
         let as_known = if *name == "vfat" { at_64 >= 20 } else { at_63 >= 20 && at_64 <= 10 };
         outcome.check(as_known, || format!("{name}: {at_63} read-modify-writes at 63, and {at_64} at 64"));
     }
-    outcome.measure(table);
+    outcome.measure(crate::benchmarks::START_OF_63, table);
     Ok(outcome)
 }
 
 /// The read-modify-writes between each two marks: a sector is read, and the next that happens to it is that it is
 /// written, and nothing beside it.
-fn rounds(requests: &[Request]) -> Vec<usize> {
+pub(super) fn rounds(requests: &[Request], marks: &Range<u64>) -> Vec<usize> {
     let mut counts = Vec::new();
     let mut is_round = false;
     let mut count = 0;
     let mut read = HashSet::new();
     for request in requests {
-        if !request.is_write && MARKS.contains(&request.offset) {
+        if !request.is_write && marks.contains(&request.offset) {
             if is_round {
                 counts.push(count);
             }
@@ -150,6 +151,6 @@ mod tests {
             write(12288, SECTOR),
             read(MARKS.start + SECTOR),
         ];
-        assert_eq!(rounds(&requests), [1]);
+        assert_eq!(rounds(&requests, &MARKS), [1]);
     }
 }
