@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+mod cached_drive;
 mod console;
 mod cpio;
 mod drive;

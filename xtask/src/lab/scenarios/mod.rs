@@ -11,6 +11,7 @@ mod identify;
 mod in_use;
 mod killed;
 mod mounted;
+mod move_cut;
 mod move_members;
 mod move_story;
 mod power_cut;
@@ -41,8 +42,9 @@ const fn scenario(
 }
 
 /// All of them, the longest first.
-pub(super) const SCENARIOS: [Scenario; 13] = [
+pub(super) const SCENARIOS: [Scenario; 14] = [
     scenario("power-cut", "a power cut at every write is settled byte for byte", power_cut::run),
+    scenario("move-cut", "a move that loses its power, again and again, loses no byte", move_cut::run),
     scenario("probe", "physical sectors found by timing, and no byte changed", probe::run),
     scenario("apply", "plan, apply and undo: kernel, sfdisk, parted and lsblk agree", apply::run),
     scenario("verdicts", "our verdicts against the kernel's alignment_offset", verdicts::run),
