@@ -6,17 +6,18 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use align_core::check::{self, Code, Options, Status};
+use align_core::check::{self, Code, Health, Options, Status, Verdict};
 use align_core::content;
 use align_core::device::{BlockDevice, Disk, MemoryDevice, Reader};
 use align_core::fix::{FixError, Fixed, Proposal, Unfinished, Wishes};
 use align_core::patch::{Backup, Folder, Move, Spot};
 use align_core::realign::{self, Care, Ended, Mover, Quiet, RealignError, Watch};
-use align_core::table::Table;
+use align_core::table::{Partition, PartitionKind, Table};
 use align_core::units::{Lba, SectorSize};
 use align_core::write::{BackupPlace, WriteError};
 use common::platter::{self, Bytes, Platter};
 use fixtures::{GptEntry, GptSpec, Image, Logical, MbrEntry};
+use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
 
@@ -693,6 +694,108 @@ fn only_the_table_changes_where_partitions_hold_nothing() {
     let disk = OnDisk::of(&mbr(24 * MIB, 512, &[(63, 20480)], None, &[]));
     let error = align_core::fix::table_only(&disk.disk(), &Wishes::default()).unwrap_err().to_string();
     assert!(error.contains("partition 1 holds ext4"), "{error}");
+}
+
+/// Gaps and lengths in sectors, in the order of the disk: of primaries, then of logicals.
+type Lengths = Vec<(u64, u64)>;
+
+fn lengths(count: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Lengths> {
+    let gap = prop_oneof![Just(1), Just(2), 1..70_u64, 1..3000_u64];
+    let len = prop_oneof![1..20_u64, 1..9000_u64];
+    prop::collection::vec((gap, len), count)
+}
+
+/// An MBR with primaries and logicals as they come, each logical behind an EBR somewhere in its gap.
+fn any_mbr() -> impl Strategy<Value = Image> {
+    (lengths(0..=3), lengths(0..=3), 0..3000_u64, any::<[bool; 3]>(), 0..64_u64).prop_map(
+        |(primaries, logicals, rest, [has_code, is_dos, is_filled], ebr)| {
+            let mut at = if is_dos { 63 } else { 1 + rest % 80 };
+            let mut placed = Vec::new();
+            for (gap, len) in primaries {
+                placed.push((at, len));
+                at += len + gap - 1;
+            }
+            let container = at;
+            let mut inside = Vec::new();
+            for (index, (gap, len)) in logicals.into_iter().enumerate() {
+                let record = if index == 0 { at } else { at + ebr % gap };
+                inside.push((record, at + gap, len));
+                at += gap + len;
+            }
+            let container = (!inside.is_empty()).then_some((container, at - container));
+            let size = ((at + rest) * 512).max(MIB);
+            let mut image = mbr(size, 512, &placed, container, &inside);
+            if has_code {
+                image.put(0, &[0xEB]);
+            }
+            if is_filled && rest > 0 {
+                image.put(at * 512, &noise(3, usize::try_from(rest * 512).expect("small")));
+            }
+            image
+        },
+    )
+}
+
+fn any_gpt() -> impl Strategy<Value = Image> {
+    (lengths(1..=5), 0..4000_u64).prop_map(|(partitions, rest)| {
+        let mut at = 34;
+        let mut placed = Vec::new();
+        for (gap, len) in partitions {
+            placed.push((at + gap - 1, len));
+            at += gap - 1 + len;
+        }
+        gpt((at + rest + 34) * 512, 512, &placed)
+    })
+}
+
+proptest! {
+    #![proptest_config(common::config(20))]
+
+    #[test]
+    fn any_table_moves_with_its_bytes_and_comes_back(image in prop_oneof![any_mbr(), any_gpt()]) {
+        let disk = OnDisk::of(&image);
+        let before = disk.bytes();
+        let proposal = disk.propose(&Wishes::default());
+        // Where nothing is wrong with the table, something comes of it.
+        let proposal = match proposal {
+            Ok(proposal) => proposal,
+            Err(error) => {
+                let known = ["no partition table", "not whole"];
+                prop_assert!(known.iter().any(|known| error.to_string().contains(known)), "{error}");
+                return Ok(());
+            }
+        };
+        let moves = proposal.moves.clone();
+        let (old, stuck) = (proposal.before.clone(), proposal.stuck.clone());
+        // Each misaligned partition moves to a boundary, or it is said why not.
+        for report in old.partitions.iter().filter(|report| report.verdict == Verdict::Misaligned) {
+            let number = report.partition.number;
+            let moved = moves.iter().find(|moved| moved.number == number);
+            prop_assert!(moved.is_none_or(|moved| moved.to % 4096 == 0));
+            prop_assert!(moved.is_some() != stuck.iter().any(|(stuck, _)| *stuck == number), "{number}: {stuck:?}");
+        }
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let fixed = proposal.commit(&disk.place(), &mut Quiet).unwrap();
+        let after = disk.bytes();
+        assert_moved("any", &before, &after, &moves);
+        prop_assert_eq!(fixed.report.table.health, Health::Ok);
+        prop_assert_eq!(fixed.report.partitions.len(), old.partitions.len());
+        for (new, old) in fixed.report.partitions.iter().zip(&old.partitions) {
+            let (new, old) = (&new.partition, &old.partition);
+            prop_assert_eq!((new.number, new.type_, new.kind, &new.name, new.id), (old.number, old.type_, old.kind, &old.name, old.id));
+            if old.kind == PartitionKind::Extended || moves.iter().any(|moved| moved.number == old.number) {
+                continue;
+            }
+            let place = |partition: &Partition| (partition.first, partition.last);
+            prop_assert_eq!(place(new), place(old));
+            let range = usize::try_from(old.first.number() * 512).unwrap()..usize::try_from((old.last.number() + 1) * 512).unwrap();
+            prop_assert!(before[range.clone()] == after[range], "partition {}", old.number);
+        }
+        disk.undo(fixed.backup.unwrap(), &Wishes::default()).unwrap();
+        prop_assert!(disk.bytes() == before, "it came back");
+    }
 }
 
 /// The command on a file of its own.

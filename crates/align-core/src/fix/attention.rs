@@ -11,6 +11,10 @@ const BOOT_CODE_LEN: usize = 440;
 /// The flag of an MBR entry that is started from.
 const ACTIVE: u8 = 0x80;
 
+/// What belongs to something larger.
+const MEMBERS: [&str; 6] =
+    ["LUKS", "LVM physical volume", "md RAID member", "bcache", "bcachefs", "Ceph BlueStore"];
+
 pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> Vec<String> {
     let content = |moved: &Move| {
         let inside = Inside { device, start: moved.from, len: moved.len };
@@ -51,6 +55,15 @@ pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> V
                 .to_owned(),
         );
     }
+    for (moved, (name, _)) in moves.iter().zip(&contents) {
+        if let Some(name) = name.filter(|name| MEMBERS.contains(name)) {
+            list.push(format!(
+                "partition {} holds {}, which moves like any other: what is on top of it finds it where it is then",
+                moved.number,
+                with_article(name)
+            ));
+        }
+    }
     if holds(&["swap"]) {
         list.push(
             "a system that resumes from this swap by its offset on the disk has to be told the new one"
@@ -69,4 +82,12 @@ pub(super) fn list(device: &dyn BlockDevice, table: &Table, moves: &[Move]) -> V
 fn starts(front: &[u8]) -> bool {
     front.get(510..512) == Some(&[0x55, 0xAA])
         && front.first().is_some_and(|first| [0xEB, 0xE9, 0xFA, 0x33].contains(first))
+}
+
+fn with_article(name: &str) -> String {
+    if name.ends_with("member") || name.ends_with("volume") {
+        let article = if name.starts_with(['L', 'm']) { "an" } else { "a" };
+        return format!("{article} {name}");
+    }
+    name.to_owned()
 }
