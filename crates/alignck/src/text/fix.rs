@@ -145,7 +145,7 @@ impl Page {
                 let file = backup.path.display();
                 format!("What is needed to move everything back is in {file}: `alignck undo {path} {file}`.")
             }
-            (Some(backup), true) if command == "undo" => {
+            (Some(backup), true) if backup.undoes.is_some() => {
                 let file = backup.path.display();
                 format!("`alignck undo {path} {file}` moves everything again.")
             }
