@@ -202,7 +202,7 @@ fn forget_nodes(path: &Path, target: &Target, numbers: &[u32], table: &Table) ->
 }
 
 fn linux_rescan(target: &Target, table: &Table) {
-    if let Some(sys) = &target.sys {
+    if let Some(sys) = target.sys.as_ref().filter(|_| target.concerns_kernel) {
         linux::rescan(target.device.file(), sys, table);
     }
 }

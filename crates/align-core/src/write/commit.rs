@@ -105,7 +105,7 @@ pub(crate) fn settle(
     options: &Options,
 ) -> Result<Settled, WriteError> {
     // A table for other sectors than the device has is none to the kernel.
-    let reads = |sys: &&SysDisk| sys.reported().logical == Some(unit.bytes());
+    let reads = |sys: &&SysDisk| target.concerns_kernel && sys.reported().logical == Some(unit.bytes());
     if let Some(sys) = target.sys.as_ref().filter(reads) {
         linux::rescan(target.device.file(), sys, table);
     }

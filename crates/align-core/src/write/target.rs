@@ -24,6 +24,8 @@ pub(crate) struct Target {
     pub(crate) device: FileDevice,
     /// What sysfs has on it, when it is a block device.
     pub(crate) sys: Option<SysDisk>,
+    /// Whether the kernel had partitions of it, or looks for them: also when it has let go of all of them since.
+    pub(crate) concerns_kernel: bool,
 }
 
 /// Refuses what is no whole disk or image of this machine that could be written.
@@ -97,7 +99,8 @@ impl Target {
         lock(path, &file)?;
         let device = FileDevice::of_writable(file);
         let device = device.map_err(|source| WriteError::Open { path: path.to_owned(), source })?;
-        Ok(Self { device, sys })
+        let concerns_kernel = sys.as_ref().is_some_and(|sys| sys.kernel_view().is_concerned());
+        Ok(Self { device, sys, concerns_kernel })
     }
 
     /// Refuses a disk that is not as large as it was when it was looked at.

@@ -16,11 +16,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CONTAINER_BYTES: u64 = 1024;
 
 /// Tells the kernel of the partitions of `table`: all at once where none is in use, else one by one, those that
-/// changed and no others. Whether it worked shows in the kernel's own list afterwards.
+/// changed and no others. Whether it worked shows in the kernel's own list afterwards. Only for a disk whose partitions
+/// are any of the kernel's business: it forgets that of a loop device when it lets go of the last one.
 pub(crate) fn rescan(file: &File, disk: &SysDisk, table: &Table) {
-    if !disk.kernel_view().is_concerned() {
-        return;
-    }
     if ioctl::reread_partitions(file).is_ok() && is_current(disk, table) {
         return;
     }
