@@ -68,6 +68,9 @@ pub(crate) fn of_block(disk: &SysDisk) -> Vec<Use> {
         how.extend(swap(&swaps, node.device).map(|()| (UseKind::Swap, "used as swap".to_owned())));
         how.extend(of_kind(UseKind::Holder, holders(&node.dir)));
         how.extend(of_kind(UseKind::Loop, loops_on(|metadata| metadata.rdev() == node.device)));
+        if node.partition.is_none() {
+            how.extend(of_kind(UseKind::Loop, siblings(disk)));
+        }
         how
     };
     let mut found: Vec<(&Node, Vec<(UseKind, String)>)> =
@@ -238,6 +241,19 @@ fn loops_on(is: impl Fn(&Metadata) -> bool) -> Vec<String> {
             .is_some_and(|metadata| is(&metadata))
     });
     attached.map(|entry| format!("attached as /dev/{}", entry.file_name().to_string_lossy())).collect()
+}
+
+/// The other loop devices on the file of this one: what is mounted from them is in the same bytes.
+fn siblings(disk: &SysDisk) -> Vec<String> {
+    let Some(metadata) = disk.text("loop/backing_file").and_then(|file| fs::metadata(file).ok()) else {
+        return Vec::new();
+    };
+    let own = format!("attached as /dev/{}", disk.name());
+    let all = loops_on(|other| other.dev() == metadata.dev() && other.ino() == metadata.ino());
+    all.into_iter()
+        .filter(|other| *other != own)
+        .map(|other| format!("not the only one on its file, which is {other} too"))
+        .collect()
 }
 
 fn is_exclusive(node: &str) -> bool {
