@@ -46,7 +46,9 @@ pub(super) fn choose(
             )));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        beside.check_folder(folder).map_err(FixError::Refused)?;
+        beside
+            .check_folder(folder)
+            .map_err(|reason| FixError::Refused(format!("the journal cannot go there: {reason}")))?;
         return Ok(Chosen { spot: Spot::File(absolute(&path)), window: WINDOW });
     }
     for window in WINDOWS {
