@@ -10,13 +10,19 @@ mod bench;
 mod common;
 #[path = "fix_peers/contents.rs"]
 mod contents;
+#[path = "fix_peers/devices.rs"]
+mod devices;
+#[path = "fix_peers/journals.rs"]
+mod journals;
+#[path = "fix_peers/unfinished.rs"]
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 
 use bench::{Bench, assert_same, but_for_places, noise, part, place_of, writable_part, write_table};
 use common::loops::Loop;
-use common::tools::text;
 use common::poke;
+use common::tools::text;
 use contents::{Content, Fields, Tree, grow, named};
 
 const MIB: u64 = 1 << 20;
@@ -119,7 +125,7 @@ impl Made {
         }
         let tree = make(bench, &image, content, scene, len);
         let mut made = Self {
-            kept: bench.keep(&image),
+            kept: bench.keep(&image, "kept.img"),
             table: but_for_places(&image, scene.name),
             image,
             content,
@@ -150,7 +156,13 @@ impl Made {
         let device = part(&self.image, start, self.len);
         let identity = (self.content.check)(bench, device.path());
         let files = self.content.files.tree(bench, device.path());
-        ((self.content.check)(bench, device.path()) == identity).then_some((identity, files)).expect("the same")
+        assert_eq!(
+            (self.content.check)(bench, device.path()),
+            identity,
+            "{}: looked at twice",
+            self.context()
+        );
+        (identity, files)
     }
 
     /// All is at the new place, in the table and in the partition.

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::tools::{note, run, said, text};
 use super::{files_in, resize};
@@ -99,5 +101,14 @@ impl Drop for Loop {
             said("partx", &["--delete", self.path()]);
         }
         said("losetup", &["--detach", self.path()]);
+        // What was mounted by a program of its own is let go by that a moment after the unmount, and only then is
+        // the device free.
+        let bound = Path::new("/sys/block").join(self.name()).join("loop/backing_file");
+        for _ in 0..200 {
+            if !bound.exists() {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! A folder for images, the command, and what the tests do with both.
 
-use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -18,12 +20,11 @@ const SECTOR: u64 = 512;
 /// A folder for the images and the backups of one test.
 pub struct Bench {
     folder: tempfile::TempDir,
-    mounts: Cell<u32>,
 }
 
 impl Bench {
     pub fn new() -> Self {
-        Self { folder: common::scratch(), mounts: Cell::new(0) }
+        Self { folder: common::scratch() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -46,16 +47,10 @@ impl Bench {
     }
 
     /// A copy of an image as it is now.
-    pub fn keep(&self, image: &Path) -> PathBuf {
-        let kept = image.with_extension("kept");
+    pub fn keep(&self, image: &Path, name: &str) -> PathBuf {
+        let kept = self.path(name);
         run("cp", &["--sparse=always", text(image), text(&kept)], "");
         kept
-    }
-
-    /// A mount point that no earlier one of this test was.
-    pub fn mount_point(&self) -> PathBuf {
-        self.mounts.set(self.mounts.get() + 1);
-        self.path(&format!("mounted-{}", self.mounts.get()))
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -85,12 +80,26 @@ impl Bench {
         Printed::of(traced, "")
     }
 
-    /// How many writes a command takes that must succeed.
-    pub fn writes(&self, arguments: &[&str]) -> usize {
+    /// The writes of a move that must succeed.
+    pub fn writes(&self, arguments: &[&str]) -> Writes {
         let trace = self.path("trace");
         self.traced(&["-o", text(&trace)], arguments).assert_exit(0, &arguments.join(" "));
         let trace = fs::read_to_string(trace).expect("strace wrote it");
-        trace.lines().filter(|line| line.contains("pwrite64(")).count()
+        let writes: Vec<Write<'_>> = trace.lines().filter_map(Write::of).collect();
+        let is = |write: &Write<'_>, mark: &str| write.bytes.starts_with(mark);
+        // What describes the job is the last thing in the journal, and is written before its head.
+        let head = writes.iter().position(|write| is(write, "alignck journal")).expect("it has a journal");
+        let end = writes[..head].iter().map(|write| write.offset + write.len).max();
+        let journal = writes[head].offset..end.expect("the job is described");
+        let is_record = |at: usize| is(&writes[at], "ALCKSTEP");
+        let is_journal =
+            |write: &Write<'_>| write.file == writes[head].file && journal.contains(&write.offset);
+        let begins = |at: &usize| is_record(*at) && !is_journal(&writes[*at - 1]);
+        let ends = |at: &usize| is_record(*at) && is_record(*at - 1);
+        let moves = (head..writes.len()).find(begins).expect("bytes begin to move");
+        let moved = (head + 2..writes.len()).rfind(ends).expect("all bytes have moved");
+        let over = (head..writes.len()).rfind(|at| is_record(*at)).expect("it is over");
+        Writes { moving: moves + 2..moved, over: over + 1 }
     }
 
     /// Sends a signal to the command at its nth write.
@@ -105,11 +114,49 @@ impl Bench {
 
     /// It is refused with this exit code and one line that has all of these words, and not one byte is written.
     pub fn assert_refused(&self, exit: i32, arguments: &[&str], image: &Path, words: &[&str]) {
-        let (kept, backups) = (self.keep(image), self.backups());
+        let (kept, backups) = (self.keep(image, "refused.img"), self.backups());
         let said = self.ends(exit, arguments);
         said.assert_one_line(words);
         assert_same(image, &kept, &words.join(", "));
         assert_eq!(self.backups(), backups, "{words:?}");
+    }
+}
+
+/// A line of strace: `PID pwrite64(FD, "BYTES"..., LENGTH, OFFSET) = LENGTH`.
+struct Write<'l> {
+    file: &'l str,
+    bytes: &'l str,
+    len: u64,
+    offset: u64,
+}
+
+impl<'l> Write<'l> {
+    fn of(line: &'l str) -> Option<Self> {
+        let (_, call) = line.split_once("pwrite64(")?;
+        let (file, rest) = call.split_once(", \"")?;
+        // The bytes may hold a quote, the numbers behind them do not.
+        let (bytes, numbers) = rest.rsplit_once("\"..., ").or_else(|| rest.rsplit_once("\", "))?;
+        let (len, offset) = numbers.split_once(", ")?;
+        let digits =
+            |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        Some(Self { file, bytes, len: digits(len)?, offset: digits(offset)? })
+    }
+}
+
+/// The writes of a move, numbered from 1.
+#[derive(Debug)]
+pub struct Writes {
+    /// Those while bytes are on their way: what tells of them is marked, and not there yet.
+    pub moving: Range<usize>,
+    /// The one that says that the move is over. Behind it the journal is removed.
+    pub over: usize,
+}
+
+impl Writes {
+    /// The writes by which bytes come to their new place, from the first to the last, in so many parts.
+    pub fn on_the_way(&self, parts: usize) -> Vec<usize> {
+        let of = self.moving.len();
+        (1..parts).map(|part| self.moving.start + of * part / parts).collect()
     }
 }
 
@@ -203,17 +250,18 @@ impl Mounted {
         run(program, &["-o", options, node, text(place)], "");
         Some(Self(place.to_owned()))
     }
-
-    pub fn memory(place: &Path, options: &str) -> Self {
-        fs::create_dir_all(place).expect("the scratch folder can be written");
-        run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", text(place)], "");
-        Self(place.to_owned())
-    }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        said("umount", &[text(&self.0)]);
+        // A file of it that another test's child got with the fork is open until that child is another program.
+        for _ in 0..200 {
+            if said_with("umount", &[text(&self.0)], "").exit == 0 {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        note(&format!("{} cannot be unmounted: {}", self.0.display(), said("umount", &[text(&self.0)])));
     }
 }
 

@@ -107,7 +107,10 @@ pub const CONTENTS: &[Content] = &[
         types: ("83", "L"),
         make: |_, node, _| drop(run("mkfs.ext4", &["-q", "-L", "files", node], "")),
         files: Files::Kernel("ro,noload"),
-        check: |_, node| run("e2fsck", &["-fn", node], "").output + &by_blkid(node),
+        check: |_, node| {
+            run("e2fsck", &["-fn", node], "");
+            by_blkid(node)
+        },
         fields: Fields::None,
     },
     Content {
@@ -367,7 +370,8 @@ fn superblock_0(len: u64) -> Vec<u8> {
 }
 
 fn folded_sum(bytes: &[u8]) -> u32 {
-    let words = bytes.chunks(4).map(|word| u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))));
+    let words =
+        bytes.chunks(4).map(|word| u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))));
     let sum: u64 = words.sum();
     u32::try_from((sum & 0xFFFF_FFFF) + (sum >> 32)).expect("the sum of some words")
 }
@@ -464,12 +468,8 @@ impl Files {
                 run("mcopy", &["-s", "-n", "-i", node, "::/", text(&folder)], "");
                 Some(tree(&folder))
             }
-            Self::Kernel(options) => {
-                Mounted::by_kernel(&place, node, options).map(|_mounted| tree(&place))
-            }
-            Self::Fuse(program) => {
-                Mounted::by_fuse(&place, program, node, "ro").map(|_mounted| tree(&place))
-            }
+            Self::Kernel(options) => Mounted::by_kernel(&place, node, options).map(|_mounted| tree(&place)),
+            Self::Fuse(program) => Mounted::by_fuse(&place, program, node, "ro").map(|_mounted| tree(&place)),
         }
     }
 }
