@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::bench::{Bench, assert_same, len_of, part, place_of, writable_part};
 use crate::common::tools::{run, said, said_with, text};
-use crate::contents::named;
+use crate::contents::{Fields, named};
 use crate::{LOGICAL, Made, ODD, PRIMARY, SECTOR, Scene};
 
 /// The kernel ends the command at some of its writes, and each time half-moved bytes are taken for nothing; then it is
@@ -228,6 +228,33 @@ fn what_is_cut_off_again_and_again_comes_to_its_end() {
             bench.ends(0, &resume);
         }
         made.assert_as_before("at last");
+    }
+}
+
+/// The move is over, and the journal is being removed: what is left of that lies in free space, and harms nobody.
+#[test]
+fn what_is_left_of_a_journal_is_in_the_way_of_nobody() {
+    let bench = Bench::new();
+    let made = Made::new(&bench, named("ext4"), &PRIMARY);
+    let (asked, to) = PRIMARY.moves[0];
+    let fix = [&["fix", "--yes"], asked, &[made.path()]].concat();
+    let undo = ["undo", "--yes", made.path()];
+    let over = bench.writes(&fix).over;
+    bench.ends(0, &undo);
+    for nth in [over + 1, over + 2, over + 4] {
+        fs::copy(&made.kept, &made.image).expect("the scratch folder can be written");
+        assert_ne!(bench.signalled("SIGKILL", nth, &fix).exit, 0);
+        bench.ends(0, &[made.path()]);
+        made.assert_moved(&bench, to);
+        bench.ends(0, &undo);
+        let start = PRIMARY.start * SECTOR;
+        let (before, after) = ((&*made.kept, 0), (&*made.image, 0));
+        Fields::None.assert_moved(before, after, start + made.len, 0, "the table and the partition");
+        // And again, with a journal beside what is left.
+        bench.ends(0, &fix);
+        made.assert_moved(&bench, to);
+        bench.ends(0, &undo);
+        Fields::None.assert_moved(before, after, start + made.len, 0, "the table and the partition, again");
     }
 }
 
