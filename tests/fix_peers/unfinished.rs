@@ -59,7 +59,7 @@ fn cut_off_at_the_end(content: &str, scene: &'static Scene, nth_move: usize) {
         if nth % 2 == 0 {
             bench.ends(0, &["resume", "--yes", made.path()]);
         } else {
-            let said = bench.ends(0, &undo).output;
+            let said = bench.ends(2, &undo).output;
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(said.contains("It has come too far to be taken back"), "{context}: {said}");
             assert!(said.contains("moves everything back ("), "{context}: {said}");

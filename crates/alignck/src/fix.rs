@@ -118,10 +118,21 @@ enum Task {
     },
 }
 
+/// What of a task counts when it is done.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// Partitions that should move cannot.
+    has_stuck: bool,
+    /// Everything shall go back to where it was.
+    goes_back: bool,
+}
+
 impl Task {
-    /// Whether partitions that should move cannot.
-    fn has_stuck(&self) -> bool {
-        matches!(self, Self::Move(proposal) if !proposal.stuck.is_empty())
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            has_stuck: matches!(self, Self::Move(proposal) if !proposal.stuck.is_empty()),
+            goes_back: matches!(self, Self::Finish { is_forward: false, .. }),
+        }
     }
 }
 
@@ -159,7 +170,7 @@ impl How<'_> {
             Ok(task) => task,
             Err(failure) => return Ok(self.complain(&failure)),
         };
-        let has_stuck = task.has_stuck();
+        let wanted = task.wanted();
         let question = match &task {
             Task::Move(proposal) => {
                 page.moves(&mut out, proposal)?;
@@ -190,7 +201,7 @@ impl How<'_> {
         match self.work(task) {
             Ok(fixed) => {
                 let printed = page.moved(&mut out, self.command, &fixed).and_then(|()| out.flush());
-                Ok(crate::write::told(exit_of(&fixed, has_stuck), &printed))
+                Ok(crate::write::told(exit_of(&fixed, wanted), &printed))
             }
             Err(failure) => Ok(self.complain(&failure)),
         }
@@ -219,9 +230,9 @@ impl How<'_> {
                     (_, Consent::DryRun) => (document, Exit::Good),
                     _ => {
                         has_written = true;
-                        let has_stuck = task.has_stuck();
+                        let wanted = task.wanted();
                         match self.work(task) {
-                            Ok(fixed) => (document.with_outcome(&fixed), exit_of(&fixed, has_stuck)),
+                            Ok(fixed) => (document.with_outcome(&fixed), exit_of(&fixed, wanted)),
                             Err(failure) => (
                                 document.with_error(&failure.to_string(), failure.is_unfinished()),
                                 failure.exit(),
@@ -301,11 +312,12 @@ fn open(path: &Path) -> Result<Disk, Failure> {
     Disk::open(path).map_err(|error| Failure::Message(error.to_string()))
 }
 
-/// `has_stuck`: some partitions stay misaligned.
-fn exit_of(fixed: &Fixed, has_stuck: bool) -> Exit {
+fn exit_of(fixed: &Fixed, wanted: Wanted) -> Exit {
     match fixed.kernel {
         KernelState::Stale(_) => Exit::Stale,
-        KernelState::NotConcerned | KernelState::Current if has_stuck => Exit::Misaligned,
+        // It had come too far, and was finished instead.
+        _ if wanted.goes_back && fixed.is_forward => Exit::Failed,
+        _ if wanted.has_stuck => Exit::Misaligned,
         KernelState::NotConcerned | KernelState::Current => Exit::Good,
     }
 }

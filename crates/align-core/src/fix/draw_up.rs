@@ -155,11 +155,12 @@ impl Drawn {
         marker: &[u8],
         note: String,
     ) -> Result<Job, FixError> {
-        let mut marks = self.marks.clone();
-        marks.barrier();
+        // The marks before the table: what is still whole under its old type may be mounted, and changed.
+        let mut marks = Draft::new();
         for parts in &self.parts {
             parts.marked(marker).into_iter().for_each(|(offset, bytes)| marks.write(offset, bytes));
         }
+        marks.append(self.marks.clone());
         let marks = marks.against(device)?;
         let shifts = self.shifts();
         Ok(Job { id, marks, shifts, finals: self.finals.clone(), note })

@@ -38,6 +38,11 @@ impl Draft {
         self.steps.push(Vec::new());
     }
 
+    /// Does all of another draft behind a barrier.
+    pub fn append(&mut self, other: Self) {
+        self.steps.extend(other.steps);
+    }
+
     /// The ranges that it writes or keeps, in the order of the disk.
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<_> = self.items().map(|item| item.offset..item.end()).collect();
