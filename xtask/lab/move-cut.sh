@@ -38,6 +38,7 @@ sums() { (cd /mnt/files && for file in $(ls | sort); do md5sum "$file"; done | m
 half_moved() {
     alignck /dev/vda > /tmp/said 2>&1
     is "$1: a check says that a move is unfinished" $? 5
+    says "$1: its verdict" /tmp/said "a move of its partitions is unfinished"
     says "$1: its code" /tmp/said "unfinished-move"
     nodes=
     while read -r number fs; do
@@ -48,7 +49,7 @@ half_moved() {
             mount $kind -o ro "/dev/vda$number" /mnt 2> /dev/null
             is "$1: mount $kind of partition $number fails" "$([ $? = 0 ] && umount /mnt && echo mounted)" ""
         done
-    done < /lab/moving
+    done < /lab/file-systems
     value "nodes" "$nodes"
 }
 

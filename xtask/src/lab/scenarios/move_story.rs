@@ -71,9 +71,9 @@ pub(super) fn run(lab: &Lab) -> Result<Outcome, String> {
             "Written by `cargo xtask lab --record`. The same drive as above, and an ext4 on it that begins at sector 63, with\n\
              files in it: `alignck` says misaligned, `alignck fix` moves it to sector 2048, `alignck` says aligned, `e2fsck`\n\
              finds no fault, and the files are the same. Three files of 64 MiB, 300 small ones and one `sync` are measured\n\
-             before and behind it, on the same file system, in {passes} passes each. The counts are firm. The speeds are those of\n\
-             an emulated machine whose processors have other work as well: how far apart the best and the worst pass are\n\
-             says how much of a difference is noise.\n\n\
+             before and behind it, on the same file system, in {passes} passes each. Counts vary with when the kernel\n\
+             writes what, and speeds with what else the machine does, which is an emulated one: the best and the worst pass\n\
+             say how much of a difference is noise.\n\n\
              | ext4 | MB/s, best | worst | read-modify-writes, middle | fewest | most |\n\
              |---|---|---|---|---|---|\n\
              | at 63, misaligned | {best_before:.0} | {worst_before:.0} | {before} | {fewest_before} | {most_before} |\n\
