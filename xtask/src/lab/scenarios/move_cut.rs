@@ -21,7 +21,7 @@ const DISK: &str = "virtio-blk-pci,logical_block_size=512,physical_block_size=40
 const DISK_SIZE: usize = 60 << 20;
 /// For journals and records: nobody asks how it is aligned.
 const SECOND_DISK: &str = "virtio-blk-pci";
-const SECOND_DISK_SIZE: usize = 48 << 20;
+const SECOND_DISK_SIZE: usize = 96 << 20;
 /// In free space, and where no journal begins.
 const MARK: u64 = (35 << 20) + (12 << 10);
 /// Larger than a step of a file system, and no multiple of one.
