@@ -77,6 +77,8 @@ fn assert_nobody_knows_it(bench: &Bench, made: &Made, start: u64, context: &str)
         let context = format!("{context}, at sector {}", start / SECTOR);
         let device = part(&made.image, start, made.len);
         let node = device.path();
+        // What the device held for the test before is not what is asked for.
+        run("blockdev", &["--flushbufs", node], "");
         let blkid = said_with("blkid", &["-p", node], "");
         assert_eq!((&*blkid.output, blkid.exit), ("", 2), "{context}");
         assert_eq!(run("wipefs", &["-n", node], "").output, "", "{context}");
