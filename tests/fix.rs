@@ -495,6 +495,32 @@ fn what_was_written_since_stays_when_a_move_is_taken_back() {
 }
 
 #[test]
+fn the_place_that_a_file_system_notes_goes_along_and_comes_back() {
+    // The first comes to lie over the boot record from which the field of the logical partition counts.
+    let mut image = mbr(24 * MIB, 512, &[(63, 16000)], Some((16063, 20063)), &[(16063, 16126, 20000)]);
+    let mut front = vec![0; 512];
+    front[..3].copy_from_slice(b"\xEB\x3C\x90");
+    front[11..13].copy_from_slice(&512_u16.to_le_bytes());
+    front[13..17].copy_from_slice(&[1, 1, 0, 2]);
+    front[21..24].copy_from_slice(&[0xF8, 1, 0]);
+    front[28..32].copy_from_slice(&63_u32.to_le_bytes());
+    front[510..].copy_from_slice(b"\x55\xAA");
+    image.put(16126 * 512, &front);
+    let disk = OnDisk::of(&image);
+    let before = disk.bytes();
+    let fixed = disk.propose(&Wishes::default()).unwrap().commit(&disk.place(), &mut Quiet).unwrap();
+    let after = disk.bytes();
+    let table = table_of(&MemoryDeviceOf::of(&after), 512);
+    let record = table.mbr.as_ref().unwrap().chains[0].ebrs[0].lba.number();
+    let start = table.partition(5).unwrap().first.number();
+    assert!(record > 16063 && start > 16126, "both have moved");
+    let field = usize::try_from(start * 512 + 28).unwrap();
+    assert_eq!(after[field..field + 4], narrow(start - record).to_le_bytes());
+    disk.undo(fixed.backup.unwrap(), &Wishes::default()).unwrap();
+    assert!(disk.bytes() == before);
+}
+
+#[test]
 fn a_move_is_taken_back_only_while_the_partitions_are_as_it_left_them() {
     let disk = OnDisk::of(&mbr(24 * MIB, 512, &[(63, 20480)], None, &[]));
     let fixed = disk.propose(&Wishes::default()).unwrap().commit(&disk.place(), &mut Quiet).unwrap();

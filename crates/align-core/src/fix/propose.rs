@@ -15,6 +15,7 @@ use crate::device::{BlockDevice, Disk};
 use crate::patch::{Backup, Move, Moved, Patch, Side, Spot, State};
 use crate::plan::{Align, Grain};
 use crate::realign::Marker;
+use crate::table::mbr::SECTOR_LEN;
 use crate::table::{Label, Partition, PartitionKind, Table};
 use crate::units::{ByteCount, Lba, SectorSize};
 use crate::write::{self, Looked, Rehearsal, WriteError};
@@ -85,7 +86,7 @@ pub(super) fn undo(disk: &Disk, backup: Backup, wishes: &Wishes) -> Result<Propo
     let moves: Vec<Move> = moved.moves.iter().map(|moved| moved.reversed()).collect();
     check_movable(path, looked.device, &looked.table, &moves)?;
     let what = format!("the way back of {}, done on {}", backup.what, backup.made_text());
-    let described = described_back(&looked.table, &backup.patch, &moves);
+    let described = described_back(&looked.table, &backup.patch, &moved, &moves);
     let goal =
         Goal::Restored { table: &backup.patch, cleared: &moved.cleared, overwritten: &moved.overwritten };
     let usable = usable(&looked.table, disk.size().unwrap_or(0));
@@ -453,25 +454,26 @@ fn record_of(table: &Table, partition: &Partition) -> Option<Lba> {
     holding.next().filter(|_| partition.kind == PartitionKind::Logical).map(|ebr| ebr.lba)
 }
 
-/// The boot records of what moves back: of the old ones only the change of the table tells.
-fn described_back(table: &Table, patch: &Patch, moves: &[Move]) -> Vec<Described> {
+/// The boot records of what moves back. The old ones are where the table changed, or among what partitions came to lie
+/// over.
+fn described_back(table: &Table, patch: &Patch, moved: &Moved, moves: &[Move]) -> Vec<Described> {
     let unit = table.sector_size;
+    let overwritten = moved.overwritten.iter().flat_map(|(start, bytes)| {
+        let sectors = (*start..).step_by(SECTOR_LEN).zip(bytes.0.chunks(SECTOR_LEN));
+        sectors.collect::<Vec<_>>()
+    });
+    let changed = patch.changes().map(|change| (change.offset, &change.before[..]));
+    let records: Vec<(u64, &[u8])> = changed.chain(overwritten).filter(|(offset, _)| *offset > 0).collect();
+    // The first byte of the partition that a record describes.
+    let describes = |(offset, sector): &(u64, &[u8])| {
+        let mbr = crate::table::Mbr::parse(sector)?;
+        let entry = mbr.entries().iter().find(|entry| entry.is_used() && !entry.is_extended())?;
+        offset.checked_add(u64::from(entry.start).checked_mul(unit.bytes())?)
+    };
     let described = moves.iter().filter_map(|moved| {
         let old = record_of(table, table.partition(moved.number)?)?.checked_byte(unit)?;
-        // The record in the old table that puts a partition where this one was.
-        let records = patch.changes().filter(|change| change.offset < moved.to);
-        let relative = |sector: &[u8]| {
-            let mbr = crate::table::Mbr::parse(sector)?;
-            let entry = mbr.entries().iter().find(|entry| entry.is_used() && !entry.is_extended())?;
-            Some(u64::from(entry.start).saturating_mul(unit.bytes()))
-        };
-        let mut records = records.filter(|change| {
-            change.offset > 0
-                && relative(&change.before).and_then(|start| change.offset.checked_add(start))
-                    == Some(moved.to)
-        });
-        let new = records.next().map_or(old, |change| change.offset);
-        Some(Described { number: moved.number, old, new })
+        let new = records.iter().find(|record| describes(record) == Some(moved.to));
+        Some(Described { number: moved.number, old, new: new.map_or(old, |(offset, _)| *offset) })
     });
     described.collect()
 }
